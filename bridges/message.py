@@ -1,0 +1,210 @@
+"""The vocabulary between channels and the rest: messages in, text out, and what may come of a send.
+
+A channel's module imports this module and its SDK, nothing else of ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NewType, Protocol, runtime_checkable
+
+from commands.model import AttachmentKind, ChatKey, ChatKind, SenderId
+
+EventId = NewType("EventId", str)
+"""What the platform repeats when it delivers the same message again (facts EAST 7, WEST 4)."""
+
+SentId = NewType("SentId", str)
+"""A message of ours as the platform names it; needed to edit it and to know our own echo."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyTarget:
+    """Where a reply goes. ``route`` is opaque to all but the channel that made it, and survives a restart."""
+
+    chat: ChatKey
+    route: str
+
+
+@dataclass(frozen=True, slots=True)
+class InboundAttachment:
+    """A file a person sent. ``handle`` is the channel's own way to fetch it; nothing is fetched before it is due."""
+
+    kind: AttachmentKind
+    handle: str
+    name: str | None = None
+    size: int | None = None
+    """Bytes, as the platform claims."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboundMessage:
+    """One message of a person, free of platform shapes.
+
+    ``text`` is what the person typed, the bot's own mention removed. ``addressed`` is True in a direct chat, and in
+    a group only when the bot was mentioned or replied to. ``quoted`` says that the message quotes another one.
+    """
+
+    id: EventId
+    chat: ChatKey
+    kind: ChatKind
+    sender: SenderId
+    text: str
+    reply_to: ReplyTarget
+    attachments: tuple[InboundAttachment, ...] = ()
+    addressed: bool = True
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The platform has it."""
+
+    id: SentId | None
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAfter:
+    """Not sent; the platform asks to wait this many seconds."""
+
+    seconds: float
+
+
+class NotSent(StrEnum):
+    """The other ends of a send. Only REAUTHENTICATE may be tried again at once, and only one time."""
+
+    REAUTHENTICATE = "reauthenticate"
+    WINDOW_CLOSED = "window-closed"
+    BLOCKED = "blocked"
+    TOO_LONG = "too-long"
+    REJECTED = "rejected"
+    UNKNOWN = "unknown"
+    """It may or may not have arrived; never repeated blindly."""
+
+
+SendOutcome = Sent | RetryAfter | NotSent
+
+
+class Acceptance(StrEnum):
+    """What became of an inbound message, known once it is durable: now the platform may be told to forget it."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    DENIED = "denied"
+    IGNORED = "ignored"
+
+
+class Inbox(Protocol):
+    """Where a channel puts what it receives."""
+
+    async def accept(self, message: InboundMessage) -> Acceptance:
+        """Check access and claim the id durably, then return; the work goes on by itself.
+
+        Raises OSError when the claim cannot be written: do not acknowledge, the platform will deliver again.
+        """
+
+    def connected(self) -> None:
+        """Say that the link is up and messages will flow."""
+
+
+class Stop(StrEnum):
+    """Why a channel will not come back by itself."""
+
+    NEEDS_LOGIN = "needs-login"
+    REPLACED = "replaced"
+    MISCONFIGURED = "misconfigured"
+
+
+class ChannelStopped(Exception):
+    """Reconnecting would be of no use until a person acts. ``args[0]`` says what to do, without secrets."""
+
+    def __init__(self, why: Stop, message: str) -> None:
+        super().__init__(message)
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one message of the platform holds and how often one may be sent.
+
+    ``text`` in ``unit``; ``gap`` is the least time in seconds between two sends to one chat.
+    """
+
+    text: int
+    unit: str = "utf-16"
+    gap: float = 0.0
+
+
+class Channel(Protocol):
+    """One bot's link to its platform. Three methods; everything else is a capability below."""
+
+    limits: Limits
+
+    async def run(self, inbox: Inbox) -> None:
+        """Connect, call ``inbox.connected()``, and deliver messages until cancelled.
+
+        Returns or raises when the link is lost (it is run again after a back-off); raises ChannelStopped when it
+        should not be. Platform acknowledgements go out only after ``inbox.accept`` returned.
+        """
+
+    async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
+        """Send one message as plain text: no parse mode, no link preview, mentions disarmed."""
+
+    async def close(self) -> None:
+        """Free what the channel holds; may be called at any time, more than once."""
+
+
+@runtime_checkable
+class EditsMessages(Protocol):
+    """A channel that can replace the text of a message it sent: answers stream by edits, at most one per ``pace``."""
+
+    pace: float
+    """Seconds between two edits of one message."""
+
+    async def edit(self, target: ReplyTarget, message: SentId, text: str) -> SendOutcome:
+        """Replace the text of our message."""
+
+
+@runtime_checkable
+class StreamsAnswers(Protocol):
+    """A channel with a live carrier of its own: a card, a stream reply, lines in a terminal."""
+
+    async def begin(self, target: ReplyTarget) -> AnswerStream:
+        """Open a carrier for one answer."""
+
+
+class AnswerStream(Protocol):
+    """One live answer. Exactly one ``finish`` ends it, on every path."""
+
+    async def update(self, text: str) -> None:
+        """Show ``text``, the whole answer so far; may drop intermediate states, never raises."""
+
+    async def finish(self, text: str) -> SendOutcome:
+        """Show the final text and close; anything but Sent means that the caller must send it as messages."""
+
+
+@runtime_checkable
+class ShowsTyping(Protocol):
+    """A channel that can show that the bot is at work."""
+
+    typing_seconds: float
+    """How long one call lasts."""
+
+    async def typing(self, target: ReplyTarget) -> None:
+        """Show it once; best effort, never raises."""
+
+
+@runtime_checkable
+class FetchesAttachments(Protocol):
+    """A channel that can download what a person sent."""
+
+    async def fetch(self, attachment: InboundAttachment, limit: int) -> bytes:
+        """Fetch at most ``limit`` bytes from the platform's own hosts over HTTPS. Raises OSError otherwise."""
+
+
+@runtime_checkable
+class PublishesCommands(Protocol):
+    """A channel with a command menu."""
+
+    async def publish(self, commands: dict[str, tuple[tuple[str, str], ...]]) -> None:
+        """Publish (name, description) pairs per language code."""

@@ -1,0 +1,171 @@
+"""The vocabulary of commands, and the few things a command is handed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType, Protocol
+
+from harness_client.client import HarnessClient
+from harness_client.clock import Clock
+from harness_client.types import SessionId
+from i18n import Key, Language, Words
+
+SenderId = NewType("SenderId", str)
+"""A person as the platform names them; compared exactly, never parsed."""
+
+
+class ChatKind(StrEnum):
+    """DIRECT only for a true one-to-one chat; whatever is not known to be one is GROUP."""
+
+    DIRECT = "direct"
+    GROUP = "group"
+
+
+class AttachmentKind(StrEnum):
+    """What a message carries beside text."""
+
+    IMAGE = "image"
+    FILE = "file"
+    VIDEO = "video"
+    AUDIO = "audio"
+    STICKER = "sticker"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatKey:
+    """One chat of one bot; the unit of binding, order and delivery. ``chat`` is the platform's own id."""
+
+    channel: str
+    bot: str
+    chat: str
+
+    def __str__(self) -> str:
+        return f"{self.channel}/{self.bot}/{self.chat}"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Which session a chat talks to, with every counter that a stale reader must notice (spec HISTORY 5).
+
+    ``version`` moves with every set, clear, ``/new``, ``/session`` and workspace switch of the chat; ``generation``
+    with every workspace switch of the bot; ``incarnation`` when a bot of that name is added anew. Two bindings are
+    the same state only when they are equal: A→B→A differs in ``version``.
+    """
+
+    session: SessionId | None
+    version: int
+    generation: int
+    incarnation: int
+
+
+class StaleBinding(Exception):
+    """The binding moved since it was read; nothing was written."""
+
+
+class Bindings(Protocol):
+    """The durable map from chats to sessions. Every method is one transaction."""
+
+    async def get(self, chat: ChatKey) -> Binding:
+        """Read the binding; an unknown chat reads as unbound, and nothing is created."""
+
+    async def bind(self, chat: ChatKey, session: SessionId, *, expected: Binding) -> Binding:
+        """Bind, if the state still equals ``expected``; otherwise raise StaleBinding."""
+
+    async def unbind(self, chat: ChatKey) -> Binding:
+        """Clear the binding; also moves the version of an unbound chat."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRequest:
+    """One recognised command. ``argument`` is what followed the name, blanks trimmed."""
+
+    chat: ChatKey
+    kind: ChatKind
+    sender: SenderId
+    argument: str
+    attachments: frozenset[AttachmentKind] = frozenset()
+
+
+class Outcome(StrEnum):
+    """How a command ended, for metrics and exit codes. Only FAILED means that host or program failed."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """What to say, already cut into segments of at most 1,800 UTF-16 units (:mod:`commands.budget`)."""
+
+    segments: tuple[str, ...]
+    outcome: Outcome = Outcome.OK
+    reference: str | None = None
+    """The id that links a FAILED reply to the log line with its cause."""
+
+
+class References(Protocol):
+    """Mints reference ids and writes the cause behind them to the log."""
+
+    def record(self, error: BaseException, *, actor: SenderId, session: SessionId | None) -> str:
+        """Log the cause (never message content or tokens); return a short id such as ``H-7K2M9Q``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """All that a command may touch."""
+
+    bindings: Bindings
+    harness: HarnessClient
+    words: Words
+    clock: Clock
+    references: References
+
+
+Handler = Callable[[CommandRequest, Services], Awaitable[CommandResult]]
+
+
+class Gate(StrEnum):
+    """Who may run a command, and where."""
+
+    ANYWHERE = "anywhere"
+    PRIVATE = "private"
+    OWNER = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One row of the command table; ``/help``, platform menus and the README table derive from it."""
+
+    name: str
+    usage: Key
+    summary: Key
+    run: Handler
+    aliases: tuple[str, ...] = ()
+    gate: Gate = Gate.ANYWHERE
+    text_only: bool = True
+    takes_argument: bool = False
+    during_batch: bool = False
+    tags: frozenset[str] = field(default_factory=frozenset)
+
+
+__all__ = [
+    "AttachmentKind",
+    "Binding",
+    "Bindings",
+    "ChatKey",
+    "ChatKind",
+    "Command",
+    "CommandRequest",
+    "CommandResult",
+    "Gate",
+    "Handler",
+    "Language",
+    "Outcome",
+    "References",
+    "SenderId",
+    "Services",
+    "StaleBinding",
+]

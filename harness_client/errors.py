@@ -1,0 +1,127 @@
+"""Everything that can go wrong between us and the host, as one tree.
+
+::
+
+    HarnessError                    .code is a member of Code
+    ├── Unreachable                 no answer: refused, reset, DNS, closed early
+    ├── TimedOut                    the deadline passed first
+    ├── Unauthorized                401, or the login was refused
+    ├── Forbidden                   403: the Host/Origin fence
+    ├── Unsupported                 404 or "unknown method": this host has no such call
+    ├── WrongHost                   something answered that is no Harness we know
+    ├── Malformed                   an answer that breaks the protocol
+    ├── TooLarge                    a body over the cap
+    └── Refused                     the host answered "no"; .reason is the host's own code
+        ├── SessionNotFound
+        ├── SessionBusy             agent busy, writer held, command not possible now
+        └── Conflict                the id, path or name is taken or does not fit
+
+Every exception of a lower library is turned into one of these at the transport's edge
+(``tests/harness_client/test_errors.py`` lists them). Messages never hold a response body, a token or a message text:
+they are safe to log. ``str(error)`` is for operators; what a person in a chat reads is chosen by ``code`` in the
+layers above.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    """The closed set of failures, for decisions and metrics labels."""
+
+    UNREACHABLE = "unreachable"
+    TIMED_OUT = "timed-out"
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN = "forbidden"
+    UNSUPPORTED = "unsupported"
+    WRONG_HOST = "wrong-host"
+    MALFORMED = "malformed"
+    TOO_LARGE = "too-large"
+    REFUSED = "refused"
+    SESSION_NOT_FOUND = "session-not-found"
+    SESSION_BUSY = "session-busy"
+    CONFLICT = "conflict"
+
+
+class HarnessError(Exception):
+    """Root of the tree; never raised itself."""
+
+    code: Code
+
+
+class Unreachable(HarnessError):
+    """No answer came: connection refused or reset, name unknown, closed in the middle of a body."""
+
+    code = Code.UNREACHABLE
+
+
+class TimedOut(HarnessError):
+    """The deadline passed before the answer was complete. The call may have taken effect."""
+
+    code = Code.TIMED_OUT
+
+
+class Unauthorized(HarnessError):
+    """The host wants a login it did not get, or refused the one it got."""
+
+    code = Code.UNAUTHORIZED
+
+
+class Forbidden(HarnessError):
+    """The host's Host/Origin fence refused the request (HTTP 403)."""
+
+    code = Code.FORBIDDEN
+
+
+class Unsupported(HarnessError):
+    """This host has no such call: HTTP 404, or its own word for an unknown method."""
+
+    code = Code.UNSUPPORTED
+
+
+class WrongHost(HarnessError):
+    """Something answered, but it is no Harness of a known generation."""
+
+    code = Code.WRONG_HOST
+
+
+class Malformed(HarnessError):
+    """The answer breaks the protocol: wrong content type, wrong JSON, wrong shape, contradicting events."""
+
+    code = Code.MALFORMED
+
+
+class TooLarge(HarnessError):
+    """The body is over the cap (bytes, after content decoding)."""
+
+    code = Code.TOO_LARGE
+
+
+class Refused(HarnessError):
+    """The host understood and said no."""
+
+    code = Code.REFUSED
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        """The host's own error code, such as ``session/title-invalid``; safe to log."""
+
+
+class SessionNotFound(Refused):
+    """The session does not exist on this host."""
+
+    code = Code.SESSION_NOT_FOUND
+
+
+class SessionBusy(Refused):
+    """The agent is busy, or another process holds the session's writer."""
+
+    code = Code.SESSION_BUSY
+
+
+class Conflict(Refused):
+    """The id, path or name is taken, or does not fit what exists."""
+
+    code = Code.CONFLICT

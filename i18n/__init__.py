@@ -1,0 +1,8 @@
+"""Every word a person reads, in Chinese and English, by key. A leaf: imports nothing of ours.
+
+Texts live in ``zh.toml`` and ``en.toml``; :class:`Key` names each of them. Parity of keys and placeholders is a test.
+"""
+
+from i18n.catalog import Key, Language, Words
+
+__all__ = ["Key", "Language", "Words"]
