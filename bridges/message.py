@@ -107,6 +107,19 @@ class Inbox(Protocol):
         """Say that the link is up and messages will flow."""
 
 
+class Cursors(Protocol):
+    """Small values that a channel keeps for one bot across restarts: a poll cursor, a sync buffer, a peer's token."""
+
+    async def load(self, key: str) -> bytes | None:
+        """Read a value."""
+
+    async def save(self, key: str, value: bytes) -> None:
+        """Write a value of at most 64 KiB, durably; of more than 1,024 keys those written longest ago go first.
+
+        Raises ValueError when it is larger, OSError when it cannot be written.
+        """
+
+
 class Stop(StrEnum):
     """Why a channel will not come back by itself."""
 

@@ -1,0 +1,36 @@
+"""What outlives the process. :mod:`.model` says what can be kept, :mod:`.sqlite` keeps it in one file.
+
+Start with :func:`open_state`.
+"""
+
+from bridges.state.model import (
+    BotKey,
+    Bots,
+    Chats,
+    Claims,
+    Pairing,
+    Pairings,
+    Phase,
+    Settings,
+    State,
+    StateError,
+    Trouble,
+    Turn,
+    Turns,
+)
+
+__all__ = [
+    "BotKey",
+    "Bots",
+    "Chats",
+    "Claims",
+    "Pairing",
+    "Pairings",
+    "Phase",
+    "Settings",
+    "State",
+    "StateError",
+    "Trouble",
+    "Turn",
+    "Turns",
+]
