@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -114,6 +115,75 @@ class References(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ChatTurn:
+    """What a chat is waiting for. ``age`` in seconds since its message was taken up; ``queued`` messages wait."""
+
+    session: SessionId | None
+    age: float
+    queued: int
+
+
+class StopOutcome(StrEnum):
+    """What ``/stop`` found to stop. Both ends of STOPPED and WITHDRAWN leave the chat's later messages queued."""
+
+    IDLE = "idle"
+    STOPPED = "stopped"
+    WITHDRAWN = "withdrawn"
+    """The prompt had not begun on the host; it was taken back and nobody else's turn was touched."""
+
+
+class Turns(Protocol):
+    """The turns that chats of this bot started themselves; nobody else's are touched through it."""
+
+    def current(self, chat: ChatKey) -> ChatTurn | None:
+        """Return what the chat waits for, or None when it is idle."""
+
+    async def stop(self, chat: ChatKey) -> StopOutcome:
+        """Stop the turn this chat started; raises HarnessError."""
+
+    async def steer(self, chat: ChatKey, text: str) -> bool:
+        """Add an instruction to the turn this chat started; False when none runs. Raises HarnessError."""
+
+
+class ShownLists:
+    """The numbered session list each chat saw last, so that a number means what the person saw.
+
+    Kept in memory for the ``limit`` chats that asked last; a number after a restart asks for the list again.
+    """
+
+    def __init__(self, limit: int = 1_000) -> None:
+        self._limit = limit
+        self._lists: OrderedDict[ChatKey, tuple[SessionId, ...]] = OrderedDict()
+
+    def remember(self, chat: ChatKey, sessions: tuple[SessionId, ...]) -> None:
+        """Keep the list just shown in ``chat``, in its order."""
+        self._lists[chat] = sessions
+        self._lists.move_to_end(chat)
+        while len(self._lists) > self._limit:
+            self._lists.popitem(last=False)
+
+    def recall(self, chat: ChatKey) -> tuple[SessionId, ...]:
+        """Return the list last shown in ``chat``; empty when there is none."""
+        return self._lists.get(chat, ())
+
+
+class NoTurns:
+    """The turns of a program that only reads."""
+
+    def current(self, chat: ChatKey) -> ChatTurn | None:
+        """See :meth:`Turns.current`."""
+        return None
+
+    async def stop(self, chat: ChatKey) -> StopOutcome:
+        """See :meth:`Turns.stop`."""
+        return StopOutcome.IDLE
+
+    async def steer(self, chat: ChatKey, text: str) -> bool:
+        """See :meth:`Turns.steer`."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
     """All that a command may touch."""
 
@@ -122,6 +192,8 @@ class Services:
     words: Words
     clock: Clock
     references: References
+    turns: Turns = field(default_factory=NoTurns)
+    shown: ShownLists = field(default_factory=ShownLists)
 
 
 Handler = Callable[[CommandRequest, Services], Awaitable[CommandResult]]
@@ -157,15 +229,20 @@ __all__ = [
     "Bindings",
     "ChatKey",
     "ChatKind",
+    "ChatTurn",
     "Command",
     "CommandRequest",
     "CommandResult",
     "Gate",
     "Handler",
     "Language",
+    "NoTurns",
     "Outcome",
     "References",
     "SenderId",
     "Services",
+    "ShownLists",
     "StaleBinding",
+    "StopOutcome",
+    "Turns",
 ]
