@@ -1,0 +1,1 @@
+"""All tests. The tree mirrors the source; guards/ holds the rules every test runs under."""

@@ -1,0 +1,1 @@
+"""What every test runs under: loopback only, a scrubbed environment, nothing left behind."""

@@ -1,0 +1,40 @@
+"""The last page of a run, in plain words: what was live, what was simulated, and what did not run and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+_LIVE = {
+    "live": "the real embedded Harness",
+    "legacy_live": "a real legacy Harness",
+}
+
+
+def write(reporter: pytest.TerminalReporter) -> None:
+    """Print the page."""
+    reporter.section("live, simulated, not run")
+    called = [report for kind in ("passed", "failed") for report in _reports(reporter, kind) if report.when == "call"]
+    skipped = [report for report in _reports(reporter, "skipped") if report.skipped]
+    for marker, words in _LIVE.items():
+        ran, left = (sum(marker in report.keywords for report in group) for group in (called, skipped))
+        reporter.line(f"live, against {words}: {ran} ran, {left} did not run")
+    simulated = sum(not _LIVE.keys() & report.keywords for report in called)
+    reporter.line(f"simulated or without any other side: {simulated} ran (fakes on real sockets of this machine)")
+    if not skipped:
+        reporter.line("not run: none")
+    for reason, count in sorted(Counter(map(_reason, skipped)).items()):
+        reporter.line(f"not run: {count} because: {reason}")
+
+
+def _reports(reporter: pytest.TerminalReporter, kind: str) -> Iterator[pytest.TestReport]:
+    for report in reporter.stats.get(kind, []):
+        if isinstance(report, pytest.TestReport):
+            yield report
+
+
+def _reason(report: pytest.TestReport) -> str:
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+    return text.removeprefix("Skipped: ")
