@@ -38,6 +38,26 @@ class Key(StrEnum):
     HISTORY_USAGE = "history.usage"
     HISTORY_SUMMARY = "history.summary"
 
+    CONFIG_ABSENT = "config.absent"
+    CONFIG_UNREADABLE = "config.unreadable"
+    CONFIG_SYNTAX = "config.syntax"
+    CONFIG_UNKNOWN = "config.unknown"
+    CONFIG_MISSING = "config.missing"
+    CONFIG_WRONG = "config.wrong"
+    CONFIG_TWICE = "config.twice"
+    CONFIG_NOTHING_THERE = "config.nothing_there"
+    CONFIG_EMBEDDED_URL = "config.embedded_url"
+
+    STATE_LOCKED = "state.locked"
+    STATE_NEWER = "state.newer"
+    STATE_FOREIGN = "state.foreign"
+    STATE_FULL = "state.full"
+    STATE_READ_ONLY = "state.read_only"
+    STATE_BUSY = "state.busy"
+    STATE_BROKEN = "state.broken"
+    STATE_FAILED = "state.failed"
+    STATE_SET_ASIDE = "state.set_aside"
+
 
 @functools.cache
 def _catalog(language: Language) -> dict[str, str]:

@@ -40,7 +40,8 @@ class Phase(IntEnum):
     CLAIMED = 1
     """The host knows nothing of it: say that it was not run, ask to send it again."""
     CREATING = 2
-    """As CLAIMED, and ``session`` may exist: creating it again with the same id and ``cwd`` gives it back; bind it if the chat is still unbound."""
+    """As CLAIMED, and ``session`` may exist: creating it again with the same id and ``cwd`` gives it back; bind it
+    if the chat is still unbound."""
     PROMPTING = 3
     """``request`` may or may not have arrived: look for it in the session's log, never send it again."""
     RUNNING = 4

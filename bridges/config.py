@@ -1,0 +1,354 @@
+"""TOML and environment -> one frozen configuration (DESIGN 5). The only module that reads ``os.environ``.
+
+Whatever is wrong with a file ends in :class:`ConfigError`: the path of the key and what was expected, never the value,
+which may be a secret somebody put on the wrong line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Annotated, Final, Literal
+
+import msgspec
+import platformdirs
+
+from bridges.config_error import ConfigError, Wrong, explain
+from bridges.secret import Places, Secret
+from i18n import Key, Language
+
+APP: Final = "harness-im"
+VARIABLE: Final = "HARNESS_IM_CONFIG"
+MAX_BYTES: Final = 1024 * 1024
+
+
+def _is_id(text: str) -> bool:
+    """Whether an exact comparison could ever match: no blanks around it, nothing invisible in it.
+
+    ``*`` is refused: it looks like "everyone" and would be nobody.
+    """
+    return (
+        0 < len(text) <= 256
+        and text == text.strip() != "*"
+        and not any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for char in text)
+    )
+
+
+def _check_workspace(path: str | None) -> None:
+    """Want an absolute path; the workspace lies on the host's machine, which may be another system than ours."""
+    if path is not None and not (PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()):
+        raise Wrong("workspace")
+
+
+class Identifier(str):
+    """A public id of an account; may be kept in the same three places as a secret."""
+
+    __slots__ = ()
+
+
+class Listen:
+    """A ``host:port`` to listen on; ``[::1]:9464`` for IPv6. Port 0 lets the system choose."""
+
+    __slots__ = ("host", "port")
+
+    def __init__(self, text: str) -> None:
+        match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})", text)
+        if match is None or int(match[2]) > 65535:
+            raise ValueError("listen")
+        self.host = match[1].strip("[]")
+        self.port = int(match[2])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Listen) and (other.host, other.port) == (self.host, self.port)
+
+    def __hash__(self) -> int:
+        return hash((self.host, self.port))
+
+    def __repr__(self) -> str:
+        return f"Listen({self.host!r}, {self.port})"
+
+
+Url = Annotated[str, msgspec.Meta(pattern=r"^(https?|wss?)://[^\s/]+")]
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+
+
+class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One table of the file."""
+
+
+class HarnessMode(StrEnum):
+    """Whether we reach a host that runs already, or start one of our own."""
+
+    HTTP = "http"
+    EMBEDDED = "embedded"
+
+
+class Harness(Section, frozen=True, kw_only=True):
+    """``[harness]``. ``url`` may hold the token, so it is a secret too. ``mode`` follows from ``url`` when absent."""
+
+    mode: HarnessMode | None = None
+    url: Secret | None = None
+    token: Secret | None = None
+    workspace: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.embedded and self.url is not None:
+            raise Wrong("url", Key.CONFIG_EMBEDDED_URL)
+        if not self.embedded and self.url is None:
+            raise Wrong("url", Key.CONFIG_MISSING)
+        if self.url is not None and re.match(r"^https?://[^\s/]+", self.url.reveal()) is None:
+            raise Wrong("url")
+        _check_workspace(self.workspace)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether we start the host."""
+        return self.mode is HarnessMode.EMBEDDED or (self.mode is None and self.url is None)
+
+
+class StateFile(Section, frozen=True, kw_only=True):
+    """``[state]``."""
+
+    path: Path = msgspec.field(default_factory=lambda: platformdirs.user_data_path(APP) / "state.db")
+
+
+class Metrics(Section, frozen=True, kw_only=True):
+    """``[metrics]``; absent means off."""
+
+    listen: Listen
+
+
+class Access(Section, frozen=True, kw_only=True):
+    """``[bot.access]``: who may talk, command, own. Denies by default; :mod:`bridges.access` decides by it."""
+
+    direct: Literal["pairing", "open"] | frozenset[str] = "pairing"
+    group: Literal["open"] | frozenset[str] = frozenset()
+    commands: Literal["all"] | frozenset[str] = "all"
+    owners: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for name in ("direct", "group", "commands", "owners"):
+            rule: str | frozenset[str] = getattr(self, name)
+            if not isinstance(rule, str) and not all(map(_is_id, rule)):
+                raise Wrong(name)
+
+
+class Busy(StrEnum):
+    """What ordinary text does while a task runs."""
+
+    QUEUE = "queue"
+    STEER = "steer"
+
+
+class Bot(Section, frozen=True, kw_only=True):
+    """``[[bot]]``: what all channels have in common."""
+
+    name: Name
+    workspace: str | None = None
+    access: Access = Access()
+    busy: Busy = Busy.QUEUE
+    group_approvals: bool = False
+    """Whether a group may decide about tool calls; refused unless this is set."""
+
+    def __post_init__(self) -> None:
+        _check_workspace(self.workspace)
+
+    @property
+    def channel(self) -> str:
+        """Return the channel's name, as in the file."""
+        return str(self.__struct_config__.tag)
+
+
+class Api(Section, frozen=True, kw_only=True):
+    """``[bot.endpoints]`` of a channel with one address."""
+
+    api: Url | None = None
+
+
+class DiscordEndpoints(Api, frozen=True, kw_only=True):
+    """``api`` ends in ``/api/v10``."""
+
+    gateway: Url | None = None
+
+
+class WeComEndpoints(Section, frozen=True, kw_only=True):
+    """WeCom speaks over a socket only."""
+
+    websocket: Url | None = None
+
+
+class QQEndpoints(Api, frozen=True, kw_only=True):
+    """``token`` is the whole address of the token call, or its base."""
+
+    token: Url | None = None
+
+
+class Telegram(Bot, frozen=True, kw_only=True, tag_field="channel", tag="telegram"):
+    """A bot of @BotFather."""
+
+    token: Secret
+    endpoints: Api = Api()
+
+
+class Slack(Bot, frozen=True, kw_only=True, tag_field="channel", tag="slack"):
+    """A Socket Mode app; ``endpoints.api`` ends in ``/api/``."""
+
+    bot_token: Secret
+    app_token: Secret
+    endpoints: Api = Api()
+
+
+class Discord(Bot, frozen=True, kw_only=True, tag_field="channel", tag="discord"):
+    """A Discord application's bot."""
+
+    token: Secret
+    endpoints: DiscordEndpoints = DiscordEndpoints()
+
+
+class WhatsApp(Bot, frozen=True, kw_only=True, tag_field="channel", tag="whatsapp"):
+    """A Cloud API number; ``listen`` and ``path`` are where its webhook is served."""
+
+    phone_number_id: Identifier
+    access_token: Secret
+    app_secret: Secret
+    verify_token: Secret
+    listen: Listen
+    path: Annotated[str, msgspec.Meta(pattern=r"^/[^\s?#]*$")] = "/"
+    endpoints: Api = Api()
+
+
+class Feishu(Bot, frozen=True, kw_only=True, tag_field="channel", tag="feishu"):
+    """A Feishu or Lark app; ``endpoints.api`` is the domain."""
+
+    app_id: Identifier
+    app_secret: Secret
+    endpoints: Api = Api()
+
+
+class DingTalk(Bot, frozen=True, kw_only=True, tag_field="channel", tag="dingtalk"):
+    """A DingTalk app in stream mode."""
+
+    client_id: Identifier
+    client_secret: Secret
+    endpoints: Api = Api()
+
+
+class WeCom(Bot, frozen=True, kw_only=True, tag_field="channel", tag="wecom"):
+    """A WeCom smart bot on the long connection."""
+
+    bot_id: Identifier
+    secret: Secret
+    endpoints: WeComEndpoints = WeComEndpoints()
+
+
+class QQ(Bot, frozen=True, kw_only=True, tag_field="channel", tag="qq"):
+    """An official QQ bot."""
+
+    app_id: Identifier
+    client_secret: Secret
+    endpoints: QQEndpoints = QQEndpoints()
+
+
+class Weixin(Bot, frozen=True, kw_only=True, tag_field="channel", tag="weixin"):
+    """A Weixin bot; without ``token`` and ``account`` those of ``harness-im login weixin`` are used."""
+
+    token: Secret | None = None
+    account: Identifier | None = None
+    endpoints: Api = Api()
+
+
+AnyBot = Telegram | Slack | Discord | WhatsApp | Feishu | DingTalk | WeCom | QQ | Weixin
+
+
+class Config(Section, frozen=True, kw_only=True):
+    """The whole file. Without one: an embedded host, no bots, the platform's data directory."""
+
+    language: Language = Language.ZH
+    harness: Harness = Harness()
+    state: StateFile = msgspec.field(default_factory=StateFile)
+    metrics: Metrics | None = None
+    bots: tuple[AnyBot, ...] = msgspec.field(name="bot", default=())
+
+    def __post_init__(self) -> None:
+        names = [bot.name for bot in self.bots]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise Wrong(f"bot[{index}].name", Key.CONFIG_TWICE)
+
+    def secrets(self) -> frozenset[str]:
+        """Return every secret in the clear, for the log to hide."""
+        found = {secret.reveal() for secret in _secrets(self)}
+        return frozenset(found | {token for text in found for token in re.findall(r"[?&]token=([^&#\s]+)", text)})
+
+
+def environment() -> Mapping[str, str]:
+    """Return a copy of the process's environment: for :func:`load`, and for the child an embedded host is."""
+    return dict(os.environ)
+
+
+def load(path: Path | None, environ: Mapping[str, str]) -> Config:
+    """Read the file at ``path``, else at ``$HARNESS_IM_CONFIG``, else in the platform's configuration directory.
+
+    Only the last may be absent. Raises ConfigError.
+    """
+    named = path or (Path(environ[VARIABLE]) if environ.get(VARIABLE) else None)
+    file = named or platformdirs.user_config_path(APP) / "config.toml"
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        if named is None:
+            return Config()
+        raise ConfigError(str(file), Key.CONFIG_ABSENT) from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise ConfigError(str(file), Key.CONFIG_UNREADABLE, reason=type(error).__name__) from error
+    return parse(data, Places(environ, file.absolute().parent), name=str(file))
+
+
+def parse(data: bytes, places: Places, *, name: str = APP) -> Config:
+    """Read the bytes of a file; relative paths start at ``places.folder``. Raises ConfigError."""
+    try:
+        if len(data) > MAX_BYTES:
+            raise ConfigError(name, Key.CONFIG_UNREADABLE, reason=f"> {MAX_BYTES} bytes")
+        tree = tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, a number or a nesting beyond measure
+        place = re.search(r"\(at ([^()]*)\)$", str(error))
+        raise ConfigError(name, Key.CONFIG_SYNTAX, place=place[1] if place else type(error).__name__) from None
+    try:
+        return msgspec.convert(tree, Config, dec_hook=_Decoder(places))
+    except msgspec.ValidationError as error:
+        raise explain(error) from None
+
+
+class _Decoder:
+    """Reads the types msgspec does not know."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+
+    def __call__(self, kind: type, source: object) -> object:
+        if kind is Secret:
+            return Secret(self._places.find(source))
+        if kind is Identifier:
+            return Identifier(self._places.find(source))
+        if not isinstance(source, str) or not source or "\0" in source:
+            raise TypeError(type(source).__name__)
+        if kind is Listen:
+            return Listen(source)
+        return self._places.absolute(source)
+
+
+def _secrets(node: object) -> Iterator[Secret]:
+    if isinstance(node, Secret):
+        yield node
+    elif isinstance(node, msgspec.Struct):
+        for field in node.__struct_fields__:
+            yield from _secrets(getattr(node, field))
+    elif isinstance(node, tuple):
+        for item in node:
+            yield from _secrets(item)

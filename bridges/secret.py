@@ -1,0 +1,104 @@
+"""Values that must not be shown, and the three places they come from (DESIGN 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+MAX_BYTES: Final = 64 * 1024
+"""A secret file larger than this is the wrong file."""
+
+CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
+"""Where a service supervisor puts credentials: a relative ``{ file = }`` is looked for there first."""
+
+
+class Secret:
+    """A string that shows itself only to :meth:`reveal`: not in ``repr``, ``str``, f-strings or tracebacks."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the value; the result must go nowhere but to the service it is for."""
+        return self._value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+
+class SecretMissing(ValueError):
+    """The place named in the configuration holds no secret. ``place`` is ``$NAME`` or a path, never a value."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self.place = place
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where secrets are looked up: an environment, and the folder of the configuration file."""
+
+    environ: Mapping[str, str]
+    folder: Path
+
+    def find(self, source: object) -> str:
+        """Resolve a string, ``{ env = "NAME" }`` or ``{ file = "PATH" }``.
+
+        Raises SecretMissing when nothing is there, TypeError when ``source`` is none of the three.
+        """
+        match source:
+            case str() if source:
+                return source
+            case {"env": str(name), **rest} if name and not rest:
+                return self._variable(name)
+            case {"file": str(name), **rest} if name and not rest:
+                return self._file(name)
+            case _:
+                raise TypeError(source.__class__.__name__)
+
+    def absolute(self, path: str) -> Path:
+        """Return ``path`` from the configuration's folder; ``~`` is the home directory. Raises ValueError."""
+        try:
+            return self.folder / Path(path).expanduser()
+        except RuntimeError as error:  # ~somebody-unknown
+            raise ValueError(path) from error
+
+    def _variable(self, name: str) -> str:
+        value = self.environ.get(name, "").strip()
+        if not value:
+            raise SecretMissing(f"${name}")
+        return value
+
+    def _file(self, name: str) -> str:
+        path = name
+        try:
+            path = str(self._path(name))
+            with Path(path).open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+            value = data.decode().strip()
+        except SecretMissing:
+            raise
+        except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the path
+            raise SecretMissing(path) from error
+        if not value or len(data) > MAX_BYTES:
+            raise SecretMissing(path)
+        return value
+
+    def _path(self, name: str) -> Path:
+        given = Path(name.removeprefix(f"${CREDENTIALS}/"))
+        credentials = self.environ.get(CREDENTIALS)
+        if credentials and not given.is_absolute():
+            return Path(credentials) / given
+        if name.startswith(f"${CREDENTIALS}/"):
+            raise SecretMissing(f"${CREDENTIALS}")
+        return self.absolute(name)
