@@ -16,8 +16,11 @@ from tests.guards.sources import PACKAGES, ROOT, python, texts
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 50
 
-SUPERVISORS: frozenset[str] = frozenset()
-"""The only places that may catch everything: each keeps one failure from ending its neighbours, and reports it."""
+SUPERVISORS = {
+    "bridges/bot.py": "one message's work: whatever escapes it becomes a reply with a reference",
+    "bridges/state/database.py": "the database's thread: whatever escapes a job is carried to its caller",
+}
+"""The only places that may catch everything and go on: each keeps one failure from its neighbours, and reports it."""
 
 
 def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -46,8 +49,7 @@ def test_functions_are_short() -> None:
 
 def _catches_everything(handler: ast.ExceptHandler) -> bool:
     caught = ast.unparse(handler.type) if handler.type else "BaseException"
-    ends_by_raising = isinstance(last := handler.body[-1], ast.Raise) and last.exc is None
-    return bool(re.search(r"\b(Base)?Exception\b", caught)) and not ends_by_raising
+    return bool(re.search(r"\b(Base)?Exception\b", caught)) and not isinstance(handler.body[-1], ast.Raise)
 
 
 def test_only_supervisors_catch_everything() -> None:
@@ -57,7 +59,7 @@ def test_only_supervisors_catch_everything() -> None:
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.ExceptHandler) and _catches_everything(node)
     }
-    assert {place.split(":")[0] for place in places} == SUPERVISORS, places
+    assert {place.split(":")[0] for place in places} == SUPERVISORS.keys(), places
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
