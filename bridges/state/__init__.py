@@ -18,6 +18,7 @@ from bridges.state.model import (
     Turn,
     Turns,
 )
+from bridges.state.sqlite import open_state
 
 __all__ = [
     "BotKey",
@@ -33,4 +34,5 @@ __all__ = [
     "Trouble",
     "Turn",
     "Turns",
+    "open_state",
 ]

@@ -1,0 +1,183 @@
+"""Opening the state file: lock, permissions, upgrades, and putting a broken one aside. Blocking; runs on a thread."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sqlite3
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import filelock
+
+from bridges.state.model import StateError, Trouble
+from bridges.state.upgrades import UPGRADES, Foreign, Newer, upgrade, version
+
+PRIVATE_FILE: Final = 0o600
+PRIVATE_FOLDER: Final = 0o700
+BUSY_SECONDS: Final = 5.0
+"""How long a write waits for the operator's ``pair`` command, the only other writer."""
+
+_TROUBLES: Final = {
+    sqlite3.SQLITE_FULL: Trouble.FULL,
+    sqlite3.SQLITE_READONLY: Trouble.READ_ONLY,
+    sqlite3.SQLITE_CANTOPEN: Trouble.READ_ONLY,
+    sqlite3.SQLITE_PERM: Trouble.READ_ONLY,
+    sqlite3.SQLITE_BUSY: Trouble.BUSY,
+    sqlite3.SQLITE_LOCKED: Trouble.BUSY,
+    sqlite3.SQLITE_CORRUPT: Trouble.BROKEN,
+    sqlite3.SQLITE_NOTADB: Trouble.BROKEN,
+}
+_ERRNOS: Final = {
+    errno.ENOSPC: Trouble.FULL,
+    errno.EDQUOT: Trouble.FULL,
+    errno.EACCES: Trouble.READ_ONLY,
+    errno.EPERM: Trouble.READ_ONLY,
+    errno.EROFS: Trouble.READ_ONLY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """A state file ready for use. ``set_aside`` is where a broken predecessor was put."""
+
+    connection: sqlite3.Connection
+    lock: filelock.BaseFileLock | None
+    set_aside: Path | None
+
+    def close(self) -> None:
+        """Close the file, then let the next process in."""
+        self.connection.close()
+        if self.lock is not None:
+            self.lock.release()
+
+
+def trouble(path: Path, error: sqlite3.Error | OSError) -> StateError:
+    """Put an error of SQLite or the system into ours."""
+    if isinstance(error, StateError):
+        return error
+    if isinstance(error, OSError):
+        return StateError(_ERRNOS.get(error.errno or 0, Trouble.FAILED), path, type(error).__name__)
+    # The low byte is the class of an extended code; a ProgrammingError of the module itself has none.
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return StateError(_TROUBLES.get(code, Trouble.FAILED), path, getattr(error, "sqlite_errorname", "sqlite3"))
+
+
+def open_file(path: Path, *, alongside: bool) -> OpenFile:
+    """Open or create the file. Raises StateError.
+
+    One process holds the lock. With ``alongside`` a second one may join it for single transactions, which SQLite
+    keeps apart; it changes nothing about the file itself.
+    """
+    try:
+        path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        lock = _lock(path)
+    except (OSError, NotImplementedError) as error:  # NotImplementedError: a file system without locks
+        raise trouble(path, error if isinstance(error, OSError) else OSError(str(error))) from error
+    if lock is None:
+        if not alongside:
+            raise StateError(Trouble.LOCKED, path)
+        return OpenFile(_join(path), None, None)
+    try:
+        connection, set_aside = _own(path)
+    except BaseException:
+        lock.release()
+        raise
+    return OpenFile(connection, lock, set_aside)
+
+
+def _lock(path: Path) -> filelock.BaseFileLock | None:
+    """Take the lock, or return None when another process has it. It ends with the process, however that ends."""
+    lock = filelock.FileLock(f"{path}.lock", timeout=0, mode=PRIVATE_FILE)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        return None
+    return lock
+
+
+def _own(path: Path) -> tuple[sqlite3.Connection, Path | None]:
+    try:
+        return _connect(path), None
+    except StateError as error:
+        if error.trouble is not Trouble.BROKEN:
+            raise
+    kept = _set_aside(path)
+    return _connect(path), kept
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection: sqlite3.Connection | None = None
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE_FILE))
+        connection = _plain(path)
+        version(connection)  # before anything is written: a file that is not ours stays as it is
+        path.chmod(PRIVATE_FILE)
+        connection.execute("PRAGMA journal_mode = WAL")
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise StateError(Trouble.BROKEN, path, "quick_check")
+        upgrade(connection)
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        raise _worded(path, error) from error
+    return connection
+
+
+def _join(path: Path) -> sqlite3.Connection:
+    connection: sqlite3.Connection | None = None
+    try:
+        connection = _plain(path)
+        if version(connection) != len(UPGRADES):
+            raise StateError(Trouble.BUSY, path, "being upgraded")
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        raise _worded(path, error) from error
+    return connection
+
+
+def _plain(path: Path) -> sqlite3.Connection:
+    """Connect in the mode the whole project relies on.
+
+    ``synchronous = FULL`` in WAL mode: a commit is in the operating system's hands before it returns, so it survives
+    ``kill -9``, and on the disk too, so it survives a power cut as far as the disk keeps its word.
+    """
+    address = f"{path.absolute().as_uri()}?mode=rw"  # never creates: that is done above, 0600 from the first byte
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+def _worded(path: Path, error: BaseException) -> BaseException:
+    match error:
+        case Foreign():
+            return StateError(Trouble.FOREIGN, path)
+        case Newer():
+            return StateError(Trouble.NEWER, path)
+        case sqlite3.Error() | OSError():
+            return trouble(path, error)
+        case _:
+            return error
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename a broken file under a dated name. Its log goes first: a new file must never meet the old one's log."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    name, number = f"{path.name}.broken-{stamp}", 1
+    while os.path.lexists(path.with_name(name)):
+        number += 1
+        name = f"{path.name}.broken-{stamp}-{number}"
+    try:
+        for suffix in ("-wal", "-shm", ""):
+            with contextlib.suppress(FileNotFoundError):
+                Path(f"{path}{suffix}").rename(path.with_name(name + suffix))
+    except OSError as error:
+        raise trouble(path, error) from error
+    return path.with_name(name)
