@@ -1,0 +1,71 @@
+"""Where a workspace's Pi sessions may lie (facts SESSIONS 1.2). Places only; the header of each file decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from archive.model import Code, Notice
+from harness_client.types import SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class PiHome:
+    """A local Pi. ``session_dir`` is the override in force, from an option or the environment, if any.
+
+    ``current`` is the file of the running session; ``experts`` are sessions the workspace manages elsewhere, by id.
+    Any of these files may not exist yet.
+    """
+
+    agent_dir: Path
+    session_dir: Path | None = None
+    current: Path | None = None
+    experts: tuple[tuple[SessionId, Path], ...] = ()
+
+
+def default_directory(agent_dir: Path, cwd: str) -> Path:
+    """Return the directory Pi computes from a cwd. The name is lossy: ``/a/b-c`` and ``/a-b/c`` share it."""
+    name = re.sub(r"[/:\\]", "-", cwd.removeprefix("/"))
+    return agent_dir / "sessions" / f"--{name}--"
+
+
+def directories(home: PiHome, workspace: Path, notices: list[Notice]) -> list[Path]:
+    """Return every directory that may hold sessions of the workspace, existing or not, without repeats."""
+    places = [default_directory(home.agent_dir, str(path)) for path in (workspace.absolute(), workspace.resolve())]
+    if home.session_dir is not None:
+        places.append(home.session_dir)
+    if home.current is not None:
+        places.append(home.current.parent)
+    for settings in (workspace / ".pi" / "settings.json", home.agent_dir / "settings.json"):
+        named = _session_dir(settings, notices)
+        if named:
+            places.append(workspace / Path(named).expanduser())
+    return list(dict.fromkeys(places))
+
+
+def session_files(directory: Path) -> Iterator[Path]:
+    """Yield the session files of a directory by name; a directory that does not exist has none."""
+    try:
+        names = sorted(path.name for path in directory.iterdir() if path.suffix == ".jsonl")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in names:
+        yield directory / name
+
+
+class _Settings(msgspec.Struct, rename="camel"):
+    session_dir: str | None = None
+
+
+def _session_dir(file: Path, notices: list[Notice]) -> str | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Settings).session_dir
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        notices.append(Notice(Code.SETTINGS_INVALID, file.name))
+        return None
