@@ -7,29 +7,46 @@ It retries nothing that could take effect twice: a prompt is sent once, whatever
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Self
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final, Self, TypeVar
 
+from harness_client.address import Address
+from harness_client.answers import complete
+from harness_client.carrier import Carrier
 from harness_client.clock import SYSTEM_CLOCK, Clock
-from harness_client.events import Event, StreamReset, TextDelta
+from harness_client.dialect import Dialect
+from harness_client.errors import Refused, SessionNotFound, TimedOut, Unauthorized
+from harness_client.legacy import LegacyDialect
+from harness_client.login import detect, log_in
+from harness_client.modern import ModernDialect
+from harness_client.streams import (
+    ApprovalAsked,
+    FollowItem,
+    HostEvent,
+    InteractionClosed,
+    Page,
+    QuestionAsked,
+    RunningChanged,
+    Snapshot,
+)
 from harness_client.types import (
     Answer,
     Attachment,
     AttachmentId,
     CommandOutcome,
     Decision,
+    Generation,
     Health,
     HostCommand,
-    InteractionId,
     ModelCatalog,
     ModelChoice,
     Preset,
     Projections,
     PromptMode,
     PromptPart,
-    Question,
     QueueAction,
     QueueItemId,
     Receipt,
@@ -41,88 +58,25 @@ from harness_client.types import (
     WorkspaceList,
 )
 
+__all__ = [
+    "Address",
+    "ApprovalAsked",
+    "FollowItem",
+    "HarnessClient",
+    "HostEvent",
+    "InteractionClosed",
+    "Page",
+    "QuestionAsked",
+    "RunningChanged",
+    "Snapshot",
+]
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a host listens: the line it prints, split into its parts. ``token`` is a secret."""
+CALL_SECONDS: Final = 30.0
+"""What one call may take when its caller sets no shorter deadline around it."""
+COMMAND_SECONDS: Final = 600.0
+"""The same for a host command: ``/compact`` calls the model."""
 
-    base: str
-    token: str | None
-
-    @classmethod
-    def parse(cls, printed: str, token: str | None = None) -> Address:
-        """Split ``http://127.0.0.1:3080/?token=…``; raise ValueError when it is no http(s) address of a host."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return f"Address({self.base!r})"
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One page of a session's log as the host cut it, oldest first, before merging and checks.
-
-    ``through`` is the cursor the page was cut at (modern hosts) and must be handed to the next, older page.
-    """
-
-    events: tuple[Event, ...]
-    has_more: bool
-    through: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The first item of a follow: the tail page, then every later event without a gap."""
-
-    page: Page
-    cursor: int
-    partial: TextDelta | None
-    """Text of the step that is streaming right now, when the host tells it."""
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionAsked:
-    """The host wants a person's answers before the turn goes on."""
-
-    id: InteractionId
-    session: SessionId
-    questions: tuple[Question, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalAsked:
-    """The host wants a person's decision on one tool call; ``call`` names the ``tool/call`` in the log."""
-
-    id: InteractionId
-    session: SessionId
-    tool: str
-    call: str
-    reason: str
-    approval: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class InteractionClosed:
-    """A question or approval was settled elsewhere, or its turn ended. ``outcome`` is the host's word, if any."""
-
-    id: InteractionId
-    session: SessionId | None
-    outcome: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class RunningChanged:
-    """A session began or stopped running."""
-
-    session: SessionId
-    running: bool
-
-
-HostEvent = QuestionAsked | ApprovalAsked | InteractionClosed | RunningChanged
-"""What a host pushes for all its sessions; filter by session."""
-
-FollowItem = Snapshot | Event | TextDelta | StreamReset
-"""What :meth:`HarnessClient.follow` yields: one Snapshot, then the rest in order."""
+T = TypeVar("T")
 
 
 class HarnessClient:
@@ -131,48 +85,83 @@ class HarnessClient:
     def __init__(self, address: Address, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.address = address
         self.clock = clock
+        self._open: Carrier | None = None
+        self._dialect: Dialect | None = None
+        self._logging_in = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
-        raise NotImplementedError
+        self._open = Carrier(self.address)
+        return self
 
     async def __aexit__(self, *exc: object) -> None:
-        raise NotImplementedError
+        if self._open is not None:
+            await self._open.close()
+        self._open = self._dialect = None
 
-    # -- the host ---------------------------------------------------------------------------------------------------
+    async def _ready(self, stale: Dialect | None = None) -> Dialect:
+        """Return the dialect to speak, detecting and logging in when there is none but ``stale``; once for all."""
+        async with self._logging_in:
+            if self._dialect is None or self._dialect is stale:
+                self._dialect = None
+                self._dialect = await _greet(self._carrier)
+            return self._dialect
+
+    @property
+    def _carrier(self) -> Carrier:
+        if self._open is None:
+            raise RuntimeError("the client is used outside its async with")
+        return self._open
+
+    async def _run(self, call: Callable[[Dialect], Awaitable[T]], seconds: float = CALL_SECONDS) -> T:
+        """Run a call within ``seconds``. One that met a stale login runs again after a new one, then never."""
+        try:
+            async with self.clock.timeout(seconds):
+                dialect = await self._ready()
+                try:
+                    return await call(dialect)
+                except Unauthorized:
+                    # 401 comes before the host does anything, so that even a prompt may go out again.
+                    return await call(await self._ready(stale=dialect))
+        except TimeoutError:
+            raise TimedOut(f"no complete answer within {seconds:g} s") from None
+
+    # -- the host ----------------------------------------------------------------------------------------------------
 
     async def health(self) -> Health:
         """Find out the generation and log in. Raises any HarnessError but Refused."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.health())
 
     async def models(self, session: SessionId | None = None) -> ModelCatalog:
         """Read the model catalog; a legacy host needs ``session`` for its current choice."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.models(session))
 
     async def select_model(self, session: SessionId, choice: ModelChoice) -> ModelChoice:
         """Choose the session's model. EVERY host also makes it the default of all its future sessions."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.select_model(session, choice))
 
     async def presets(self) -> tuple[Preset, ...]:
         """Read the agent presets."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.presets())
 
     async def select_preset(self, session: SessionId, preset: str) -> str:
         """Choose the session's preset (only before its first turn); return the one in force."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.select_preset(session, preset))
 
     async def workspaces(self) -> WorkspaceList:
         """Read the registered workspaces. Raises Unsupported where the host has none."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.workspaces())
 
     async def create_workspace(self, path: str) -> Workspace:
         """Register a folder that exists: checked here, for some hosts would make it (facts HARNESS 4.3)."""
-        raise NotImplementedError
+        if not await asyncio.to_thread(Path(path).is_dir):
+            raise Refused("workspace: no such folder", reason="workspace/invalid-path")
+        return await self._run(lambda host: host.create_workspace(path))
 
-    # -- sessions ---------------------------------------------------------------------------------------------------
+    # -- sessions ----------------------------------------------------------------------------------------------------
 
     async def sessions(self) -> tuple[SessionSummary, ...]:
         """Read the session list, newest first, subagents included and marked."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.sessions())
 
     async def create_session(
         self,
@@ -183,11 +172,11 @@ class HarnessClient:
         preset: str | None = None,
     ) -> SessionId:
         """Create a session. The same ``session`` id with the same ``cwd`` again gives the same session back."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.create_session(session, cwd, workspace, preset))
 
     async def rename_session(self, session: SessionId, title: str) -> str:
         """Set the title; return it as the host normalised it."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.rename_session(session, title))
 
     async def fork_session(self, session: SessionId, at: int | None = None) -> SessionId:
         """Fork at the ``seq`` of a ``turn/end`` (None: the last completed turn); return the child's id.
@@ -195,7 +184,7 @@ class HarnessClient:
         The three host generations cut differently elsewhere (facts HARNESS 6); only a turn's end means the same
         on all of them, so ``at`` must be one.
         """
-        raise NotImplementedError
+        return await self._run(lambda host: host.fork_session(session, at))
 
     async def page(
         self, session: SessionId, *, before: int | None = None, through: int | None = None, limit: int = 50
@@ -206,21 +195,27 @@ class HarnessClient:
         read on modern hosts). ``limit`` counts appended messages, injected ones included. Body capped at 32 MiB
         after decoding; parsing never holds the loop over 20 ms.
         """
-        raise NotImplementedError
+        return await self._run(lambda host: host.page(session, before, through, limit))
 
     async def projections(self, session: SessionId) -> Projections:
         """Read title, running flag, model and queue; a read, never wakes a cold session."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.projections(session))
 
     async def running(self, session: SessionId) -> bool:
         """Whether the host says the session runs a turn now; a read. Raises SessionNotFound when not listed."""
-        raise NotImplementedError
+        return (await self._find(session)).running
+
+    async def _find(self, session: SessionId) -> SessionSummary:
+        for summary in await self.sessions():
+            if summary.id == session:
+                return summary
+        raise SessionNotFound("session list: not listed", reason="not-listed")
 
     async def attachment(self, session: SessionId, attachment: AttachmentId) -> Attachment:
         """Fetch an attachment's bytes."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.attachment(session, attachment))
 
-    # -- turns ------------------------------------------------------------------------------------------------------
+    # -- turns -------------------------------------------------------------------------------------------------------
 
     async def prompt(
         self,
@@ -234,48 +229,70 @@ class HarnessClient:
 
         TimedOut and Unreachable leave open whether it arrived: look for ``request`` in the log before anything else.
         """
-        raise NotImplementedError
+        await self._run(lambda host: host.prompt(session, parts, request, mode))
 
     async def cancel(self, session: SessionId) -> None:
         """Stop the running turn. Queued prompts stay parked and run at the next prompt: remove them first."""
-        raise NotImplementedError
+        try:
+            await self._run(lambda host: host.cancel(session))
+        except SessionNotFound:
+            # Also the host's word for a session that exists and is cold: nothing runs there.
+            await self._find(session)
 
     async def update_queue(self, session: SessionId, item: QueueItemId, action: QueueAction) -> None:
         """Remove or steer a queued prompt."""
-        raise NotImplementedError
+        await self._run(lambda host: host.update_queue(session, item, action))
 
     async def commands(self, session: SessionId) -> tuple[HostCommand, ...]:
         """Read the host's own slash commands. Wakes a cold session on modern hosts."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.commands(session))
 
     async def run_command(self, session: SessionId, line: str) -> CommandOutcome:
         """Run a host command, such as ``/compact``; as a prompt it would be plain text to the model."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.run_command(session, line), COMMAND_SECONDS)
 
-    # -- streams ----------------------------------------------------------------------------------------------------
+    # -- streams -----------------------------------------------------------------------------------------------------
 
     def follow(self, session: SessionId) -> AbstractAsyncContextManager[AsyncIterator[FollowItem]]:
         """Follow one session: a Snapshot, then everything later. Activates a cold session on modern hosts.
 
         The iterator raises Unreachable when the link breaks: read the page again and follow anew.
         """
-        raise NotImplementedError
+        return self._streaming(lambda host: host.follow(session))
 
     def host_events(self) -> AbstractAsyncContextManager[AsyncIterator[HostEvent]]:
         """Questions, approvals and run states of all sessions; still pending ones come first.
 
         The iterator raises Unreachable when the link breaks.
         """
-        raise NotImplementedError
+        return self._streaming(lambda host: host.host_events())
+
+    @asynccontextmanager
+    async def _streaming(
+        self, opened: Callable[[Dialect], AbstractAsyncContextManager[AsyncIterator[T]]]
+    ) -> AsyncIterator[AsyncIterator[T]]:
+        async with AsyncExitStack() as stack:
+            yield await self._run(lambda host: stack.enter_async_context(opened(host)))
 
     async def answer(self, question: QuestionAsked, answers: Mapping[str, Answer]) -> Receipt:
         """Answer a whole set; keys are question ids. Checked here against the options: not every host checks."""
-        raise NotImplementedError
+        given = complete(question.questions, answers)
+        if given is None:
+            return Receipt.INVALID
+        return await self._run(lambda host: host.answer(question, given))
 
     async def decline(self, question: QuestionAsked) -> Receipt:
         """Tell the host that the person will not answer; the turn goes on."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.decline(question))
 
     async def decide(self, approval: ApprovalAsked, decision: Decision) -> Receipt:
         """Allow a tool call once, or reject it."""
-        raise NotImplementedError
+        return await self._run(lambda host: host.decide(approval, decision))
+
+
+async def _greet(carrier: Carrier) -> Dialect:
+    carrier.forget_login()
+    if await detect(carrier) is Generation.LEGACY:
+        return LegacyDialect(carrier)
+    await log_in(carrier)
+    return ModernDialect(carrier)

@@ -24,6 +24,7 @@ layers above.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 
 
@@ -125,3 +126,33 @@ class Conflict(Refused):
     """The id, path or name is taken, or does not fit what exists."""
 
     code = Code.CONFLICT
+
+
+_KINDS: dict[str, type[Refused]] = {
+    "session-not-found": SessionNotFound,
+    "session/not-found": SessionNotFound,
+    "agent-busy": SessionBusy,
+    "steer-unavailable": SessionBusy,
+    "session/agent-busy": SessionBusy,
+    "session/writer-held": SessionBusy,
+    "session-conflict": Conflict,
+    "session/conflict": Conflict,
+    "workspace-name-conflict": Conflict,
+    "workspace/name-conflict": Conflict,
+    "agent-preset-locked": Conflict,
+    "agent-preset/locked": Conflict,
+}
+_UNSUPPORTED = frozenset({"unknown-command", "gateway/invocation-unavailable", "gateway/signature-invalid"})
+_REASON = re.compile(r"[A-Za-z0-9/_.-]{1,64}")
+
+
+def refusal(reason: str, what: str) -> Refused | Unsupported:
+    """Turn the host's error code for the call ``what`` into an error (codes: facts HARNESS 3.3 and 4.4).
+
+    Only the code is kept: the host's message may quote ids, paths and text.
+    """
+    if not _REASON.fullmatch(reason):
+        reason = "unrecognised"
+    if reason in _UNSUPPORTED:
+        return Unsupported(f"{what}: {reason}")
+    return _KINDS.get(reason, Refused)(f"{what}: {reason}", reason=reason)

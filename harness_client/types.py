@@ -61,7 +61,7 @@ class Projections:
     title: str | None
     running: bool | None
     model: ModelChoice | None
-    queue: tuple[QueuedPrompt, ...]
+    queue: tuple[QueuedPrompt, ...] | None
 
 
 class PromptMode(StrEnum):

@@ -1,0 +1,214 @@
+"""The HTTP carrier both generations share: one envelope, bounded bodies, every lower exception mapped.
+
+``POST /api/<method>`` with a ``client-request``, answered by a ``server-response``; business errors are HTTP 200,
+a status speaks of the carrier only (facts HARNESS 3.1 and 4.2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Final, TypeVar
+
+import aiohttp
+import msgspec
+
+from harness_client.address import Address
+from harness_client.errors import (
+    Forbidden,
+    HarnessError,
+    Malformed,
+    TimedOut,
+    TooLarge,
+    Unauthorized,
+    Unreachable,
+    Unsupported,
+    refusal,
+)
+
+BODY_LIMIT: Final = 32 * 1024 * 1024
+"""Bytes of one answer or one socket message, after content decoding (spec HISTORY 3)."""
+KEEPALIVE_SECONDS: Final = 3.0
+"""The host drops an idle connection after 5 s: ours must be gone first, or a prompt goes out on a dead one."""
+CONNECTIONS: Final = 64
+_CHUNK: Final = 64 * 1024
+
+T = TypeVar("T")
+
+
+class WireError(msgspec.Struct):
+    """The host's refusal; ``message`` may quote content and is never logged."""
+
+    code: str
+    message: str = ""
+
+
+class _Result(msgspec.Struct):
+    ok: bool
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    error: WireError | None = None
+
+
+class _Response(msgspec.Struct):
+    type: str
+    result: _Result
+
+
+class HostRefused(Exception):
+    """A refusal with the host's own words, for a dialect that must read them."""
+
+    def __init__(self, error: WireError) -> None:
+        super().__init__()
+        self.error = error
+
+
+class Carrier:
+    """HTTP to one host. Retries nothing: a POST here may take effect twice."""
+
+    def __init__(self, address: Address) -> None:
+        """Open no connection yet; must be made inside a running event loop."""
+        self.address = address
+        self._http = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(keepalive_timeout=KEEPALIVE_SECONDS, limit=CONNECTIONS),
+            cookie_jar=aiohttp.CookieJar(unsafe=True),  # the host is an IP address; its cookie is bound to it
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),  # the caller's clock bounds every call
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._http.close()
+
+    async def call(self, method: str, payload: object, *, request: str | None = None) -> msgspec.Raw:
+        """Call ``method`` and return its value as JSON (``null`` when absent); raise HarnessError.
+
+        ``request`` becomes the envelope's ``rpcId``.
+        """
+        try:
+            return unwrap(await self.fetch(method, payload, request=request), method)
+        except HostRefused as refused:
+            raise refusal(refused.error.code, method) from None
+
+    async def fetch(self, method: str, payload: object, *, request: str | None = None) -> bytes:
+        """Call ``method`` and return the whole body of its answer, not decoded."""
+        rpc = request or str(uuid.uuid4())
+        return await self.post(method, {"type": "client-request", "rpcId": rpc, "method": method, "payload": payload})
+
+    async def post(self, path: str, body: object) -> bytes:
+        """POST JSON to ``/api/<path>`` and return the JSON body of a 200."""
+        url = f"{self.address.base}/api/{path}"
+        headers = {"Content-Type": "application/json"}
+        with mapped(path):
+            async with self._http.post(
+                url, data=msgspec.json.encode(body), headers=headers, allow_redirects=False
+            ) as response:
+                check_status(response.status, path)
+                if response.content_type != "application/json":
+                    raise Malformed(f"{path}: the answer is no JSON")
+                return await _read(response, path)
+
+    async def get(self, params: dict[str, str]) -> int:
+        """GET the host's root without following redirects and return the status; cookies it sets are kept."""
+        # A cause would quote the URL, and with it the token.
+        with mapped("login", quiet=True):
+            async with self._http.get(f"{self.address.base}/", params=params, allow_redirects=False) as response:
+                return response.status
+
+    def logged_in(self) -> bool:
+        """Whether the jar holds a cookie of this host."""
+        return len(self._http.cookie_jar) > 0
+
+    def forget_login(self) -> None:
+        """Drop the cookies."""
+        self._http.cookie_jar.clear()
+
+    async def connect(self, path: str, *, heartbeat: float | None) -> aiohttp.ClientWebSocketResponse:
+        """Open the WebSocket ``/api/<path>``; pings are answered while it is read. ``heartbeat`` in seconds."""
+        with mapped(path):
+            try:
+                return await self._http.ws_connect(
+                    f"{self.address.base}/api/{path}", max_msg_size=BODY_LIMIT, heartbeat=heartbeat
+                )
+            except aiohttp.WSServerHandshakeError as error:
+                check_status(error.status, path)
+                raise Malformed(f"{path}: the host did not open a socket") from error
+
+
+async def _read(response: aiohttp.ClientResponse, what: str) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_chunked(_CHUNK):
+        body += chunk
+        if len(body) > BODY_LIMIT:
+            raise TooLarge(f"{what}: the answer is over {BODY_LIMIT} bytes")
+    return bytes(body)
+
+
+def check_status(status: int, what: str) -> None:
+    """Raise the error of an HTTP status other than 200."""
+    match status:
+        case HTTPStatus.OK:
+            return
+        case HTTPStatus.UNAUTHORIZED:
+            raise Unauthorized(f"{what}: HTTP 401")
+        case HTTPStatus.FORBIDDEN:
+            raise Forbidden(f"{what}: HTTP 403")
+        case HTTPStatus.NOT_FOUND:
+            raise Unsupported(f"{what}: HTTP 404")
+        case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            raise TooLarge(f"{what}: HTTP 413")
+        case HTTPStatus.BAD_GATEWAY | HTTPStatus.SERVICE_UNAVAILABLE | HTTPStatus.GATEWAY_TIMEOUT:
+            raise Unreachable(f"{what}: HTTP {status}")
+        case _:
+            raise Malformed(f"{what}: HTTP {status}")
+
+
+@contextmanager
+def mapped(what: str, *, quiet: bool = False) -> Iterator[None]:
+    """Turn every exception of aiohttp and the OS into ours; ``quiet`` drops the cause from the traceback."""
+    try:
+        yield
+    except HarnessError:
+        raise
+    except (TimeoutError, aiohttp.ClientError, OSError, ValueError, asyncio.IncompleteReadError) as error:
+        raise _translate(error, what) from (None if quiet else error)
+
+
+def _translate(error: Exception, what: str) -> HarnessError:
+    name = type(error).__name__
+    match error:
+        case TimeoutError():
+            return TimedOut(f"{what}: {name}")
+        case aiohttp.ClientPayloadError() if isinstance(error.__cause__, aiohttp.http.HttpProcessingError):
+            return Malformed(f"{what}: {name}")
+        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | OSError():
+            return Unreachable(f"{what}: {name}")
+        case _:
+            return Malformed(f"{what}: {name}")
+
+
+def unwrap(body: bytes, what: str) -> msgspec.Raw:
+    """Open the envelope of an answer; raise HostRefused for a business error, Malformed for a broken envelope."""
+    response = decode(body, _Response, what)
+    if response.type != "server-response":
+        raise Malformed(f"{what}: the answer is no server-response")
+    if response.result.ok:
+        return response.result.value
+    if response.result.error is None:
+        raise Malformed(f"{what}: a refusal without an error")
+    raise HostRefused(response.result.error)
+
+
+def decode(body: bytes | msgspec.Raw, into: type[T], what: str) -> T:
+    """Decode JSON strictly into a wire type; raise Malformed with the path, never the content."""
+    try:
+        return msgspec.json.decode(body, type=into)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        # The text of a validation error names a path and types; wire types hold no enums it could quote.
+        raise Malformed(f"{what}: {error}") from None
+
+
+def decode_or_none(body: msgspec.Raw, into: type[T], what: str) -> T | None:
+    """Decode a value that may be null or absent."""
+    return None if bytes(body) == b"null" else decode(body, into, what)
