@@ -1,0 +1,336 @@
+"""One session: its log, its queue, and the building of a past in tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tests.fakes.harness import events
+from tests.fakes.harness.dialect import Obj
+from tests.fakes.harness.events import draft
+from tests.fakes.harness.log import Cut, Generated, Log
+from tests.fakes.harness.notices import Appended, Projected, Refused, Running
+from tests.fakes.harness.turn import Turn
+
+if TYPE_CHECKING:
+    from tests.fakes.harness.world import World
+
+NEXT_TURN, NEXT_STEP = "next-turn", "next-step"
+DIALOGUE_EVENTS = 8
+
+
+class Session:
+    """A session of the fake host. Methods of the first half are what a client may do, of the second what a test may."""
+
+    def __init__(
+        self, world: World, id_: str, cwd: str, preset: str, parent: str | None = None, origin: str | None = None
+    ) -> None:
+        self.world, self.id, self.cwd, self.preset, self.parent, self.origin = world, id_, cwd, preset, parent, origin
+        self.log = Log()
+        self.created_at = self.updated_at = world.mint.now()
+        self.last_prompt_at: int | None = None
+        self.title: str | None = None
+        self.model, self.effort, self.model_chosen = world.default_model, "high", False
+        self.queues: dict[str, list[Obj]] = {NEXT_TURN: [], NEXT_STEP: []}
+        self.attached, self.killed, self.seeded = True, False, 0
+        self.turn: Turn | None = None
+        self.turn_open = False
+        self.turns = self.requests = self.attempts = self.revision = 0
+        self.cached_as_of = -1
+        self.tool_names: dict[str, str] = {}
+        self.attachments: dict[str, Obj] = {}
+        self.scripted_pages: list[Cut] = []
+        self._task: asyncio.Task[None] | None = None
+        self._title_for: list[int] | None = None
+
+    # -- what a client may do ---------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Whether a turn runs now."""
+        return self._task is not None
+
+    @property
+    def partial(self) -> str:
+        """The text that has streamed of the running step so far."""
+        attempt = self.turn.attempt if self.turn is not None else None
+        blocks = attempt.blocks if attempt is not None else []
+        return "".join(str(block["text"]) for block in blocks if block["type"] == "text")
+
+    @property
+    def blank(self) -> bool:
+        """Whether no turn has begun yet."""
+        return self.turns == 0
+
+    def prompt(self, content: Sequence[Obj], request: str | None, mode: str) -> str:
+        """Queue a prompt, or steer it into the running turn; start the turn when none runs."""
+        self.wake()
+        source: Obj = {"kind": "user"} if request is None else {"kind": "user", "rpcId": request}
+        target = NEXT_STEP if mode == "steer" and self.running else NEXT_TURN
+        queued = events.message(self.world.mint.uuid(), content, source)
+        self._splice(target, len(self.queues[target]), inserted=[queued])
+        self.last_prompt_at = self.world.mint.now()
+        self._start()
+        return str(queued["id"])
+
+    def cancel(self) -> None:
+        """Stop the running turn; what waits in the queue stays there until the next prompt."""
+        if self._task is not None:
+            # after the task's own first step: a turn that has been asked for always begins
+            asyncio.get_running_loop().call_soon(self._task.cancel)
+
+    def rename(self, words: str) -> int:
+        """Set the title a person chose; return the seq of the event."""
+        return self._entitle(" ".join(words.split()), "user", [])
+
+    def update_queue(self, item: str, action: str, content: Sequence[Obj] = ()) -> None:
+        """Edit, remove or steer a queued prompt."""
+        for target, queue in self.queues.items():
+            for index, queued in enumerate(queue):
+                if queued["id"] != item:
+                    continue
+                edited = [{**queued, "content": list(content)}] if action == "edit" else []
+                self._splice(target, index, removed=1, inserted=edited, canceled=True)
+                if action == "steer":
+                    self._splice(NEXT_STEP, len(self.queues[NEXT_STEP]), inserted=[queued])
+                return
+        raise Refused("queue-item-not-found", "queued item is no longer pending", {"itemId": item})
+
+    def wake(self) -> None:
+        """Attach a cold session; a resume after a restart leaves its mark in the log."""
+        if not self.attached:
+            self.attached, self.killed = True, False
+            self.write(draft("session/end-seed"))
+
+    def page(self, *, limit: int, before: int | None = None, through: int | None = None) -> Cut:
+        """Cut a page, or hand out the next scripted one."""
+        if self.scripted_pages:
+            return self.scripted_pages.pop(0) if len(self.scripted_pages) > 1 else self.scripted_pages[0]
+        return self.log.cut(limit=limit, before=before, through=through)
+
+    @property
+    def cursor(self) -> int:
+        """The newest seq a page may be asked for."""
+        if self.scripted_pages:
+            seqs = [e.get("seq") for page in self.scripted_pages for e in page.events]
+            return max((s for s in seqs if isinstance(s, int)), default=-1)
+        return self.log.cursor
+
+    # -- what a turn does -------------------------------------------------------------------------------------------
+
+    def write(self, event: Obj) -> int:
+        """Append an event with the next seq and the time; tell every follower."""
+        seq = self.log.cursor + 1
+        stamped: Obj = {"type": event["type"], "seq": seq, "time": self.world.mint.now(), **event}
+        self._append(stamped)
+        return seq
+
+    def _append(self, event: Obj) -> None:
+        self.log.append(event)
+        time = event.get("time")
+        self.updated_at = time if isinstance(time, int) else self.updated_at
+        self.world.publish(Appended(self, event))
+
+    def take_for_turn(self) -> list[Obj]:
+        """Take everything steered and the oldest queued prompt out of the queue."""
+        taken = self.take_steering()
+        if self.queues[NEXT_TURN]:
+            taken.append(self.queues[NEXT_TURN][0])
+            self._splice(NEXT_TURN, 0, removed=1)
+        return taken
+
+    def take_steering(self) -> list[Obj]:
+        """Take everything steered."""
+        taken = list(self.queues[NEXT_STEP])
+        if taken:
+            self._splice(NEXT_STEP, 0, removed=len(taken))
+        return taken
+
+    def open_request(self, turn: int, step: int, messages: Sequence[Obj]) -> None:
+        """Write what goes to the model: the prompts, the context, and at first the settings."""
+        dialect, first = self.world.dialect, self.requests == 0
+        self.requests += 1
+        if first and not dialect.chunks_in_log:
+            system: Obj = {
+                "role": "system", "content": [events.text("…")], "source": {"kind": "system-prompt"},
+                "id": self.world.mint.uuid(),
+            }  # fmt: skip
+            self.write({**draft("system/message", turn=turn, step=step, message=system), "surfaceOp": "append"})
+        seqs = [self.write(events.user_message(data)) for data in messages]
+        if first:
+            for kind in ("runtime-context", "time-context") if dialect.log_version == 4 else ("runtime-context",):
+                self.inject(kind, "…")
+        if first and dialect.chunks_in_log:
+            self._first_title(messages, seqs)
+        if first or (self.requests == 2 and dialect.chunks_in_log):
+            self.write(draft("request/header", header={"config": self._config(), "tools": []}))
+        if first:
+            self.write(draft("request/context", provider="deepseek-official", model=self.model, contextWindow=10**6))
+            if not dialect.chunks_in_log:
+                self._first_title(messages, seqs)
+            self.write(draft("session/title-llm-request", messageSeqs=seqs[:1], messages=[], maxTokens=64))
+            self._title_for = seqs[:1]
+
+    def deliver_title(self) -> None:
+        """Let the title the model made arrive, once, some time after the first prompt."""
+        if self._title_for is not None and self.world.model.title:
+            self._entitle(self.world.model.title, "provider", self._title_for)
+        self._title_for = None
+
+    def _config(self) -> Obj:
+        return {"provider": "deepseek-official", "model": self.model, "reasoningEffort": self.effort}
+
+    def _first_title(self, messages: Sequence[Obj], seqs: Sequence[int]) -> None:
+        words = str(_first_text(messages))[:40].strip()
+        if words:
+            self._entitle(words, "fallback", seqs[:1])
+
+    def _entitle(self, words: str, kind: str, seqs: Sequence[int]) -> int:
+        self.title = words
+        seq = self.write(events.title(words, kind, seqs, self.model))
+        self.world.publish(Projected(self, "title", words, seq))
+        return seq
+
+    def _splice(
+        self, target: str, start: int, *, removed: int = 0, inserted: Sequence[Obj] = (), canceled: bool = False
+    ) -> None:
+        self.queues[target][start : start + removed] = inserted
+        seq = self.write(events.spliced(target, start, removed=removed, inserted=inserted, canceled=canceled))
+        self.world.publish(Projected(self, "inbox", self.inbox, seq))
+
+    @property
+    def inbox(self) -> Obj:
+        """The queue as a projection."""
+        return {target: list(queue) for target, queue in self.queues.items()}
+
+    def _start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=f"turns of {self.id}")
+            self.world.publish(Running(self, True))
+
+    async def _run(self) -> None:
+        try:
+            while any(self.queues.values()):
+                self.turns += 1
+                self.turn = Turn(self, self.turns)
+                if await self.turn.run() == "aborted":
+                    break  # what is queued stays parked
+        finally:
+            self._task = None
+            self.turn = None if not self.killed else self.turn
+            if not self.killed:
+                self.world.publish(Running(self, False))
+
+    async def kill(self) -> None:
+        """Let the host die here: the running turn stops where it is and the session turns cold."""
+        self.cached_as_of = self.log.cursor
+        self.killed, task = True, self._task
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+            assert self.turn is not None
+            # what a cold read makes up in memory and the next resume writes with these same seqs
+            for event in self.turn.closers():
+                self.write(event)
+            self.turn = None
+        self.attached = False
+
+    async def settle(self) -> None:
+        """Wait until no turn runs."""
+        while self._task is not None:
+            await asyncio.wait([self._task])
+
+    # -- what a test may do: write a past ---------------------------------------------------------------------------
+
+    def user(self, words: str, *, seq: int | None = None, request: str | None = None, **source: object) -> int:
+        """Append a human message; ``source`` replaces its source."""
+        said: Obj = dict(source) or {"kind": "user", "rpcId": request or self.world.mint.uuid()}
+        return self.raw(
+            seq=seq, **events.user_message(events.message(self.world.mint.uuid(), [events.text(words)], said))
+        )
+
+    def assistant(
+        self, *words: str, turn: int, step: int = 1, seq: int | None = None, interrupted: bool = False
+    ) -> int:
+        """Append an assistant message with these text blocks."""
+        event = events.assistant_message(
+            self.world.dialect,
+            turn=turn,
+            step=step,
+            id_=self.world.mint.uuid(),
+            blocks=[events.text(w) for w in words],
+            model=self.model,
+            interrupted=interrupted,
+        )
+        return self.raw(seq=seq, **event)
+
+    def end(self, reason: str = "completed", *, turn: int | None = None, seq: int | None = None) -> int:
+        """Append the end of a turn, the latest by default."""
+        kind: Obj = {"kind": reason}
+        if reason == "aborted":
+            kind["reason"] = {"kind": "user"}
+        if reason == "error":
+            kind["error"] = {"message": "fake: bad request shape", "code": "INVALID_REQUEST", "status": 400}
+        return self.raw(seq=seq, **draft("turn/end", turn=self.turns if turn is None else turn, reason=kind))
+
+    def start(self) -> int:
+        """Append the start of the next turn; return its number."""
+        self.turns += 1
+        self.raw(**draft("turn/start", turn=self.turns))
+        return self.turns
+
+    def inject(self, kind: str, words: str, **extra: object) -> int:
+        """Append a message no human wrote, by its source name in format 4."""
+        source = events.injected_source(self.world.dialect, kind, **extra)
+        return self.write(events.user_message(events.message(self.world.mint.uuid(), [events.text(words)], source)))
+
+    def raw(self, *, seq: object = None, **event: object) -> int:
+        """Append an event as it stands; ``seq`` may be anything a hostile host would send."""
+        if seq is None:
+            return self.write(dict(event))
+        self._append({"type": event.pop("type"), "seq": seq, "time": self.world.mint.now(), **event})
+        return seq if isinstance(seq, int) else -1
+
+    def notice(self, words: str, kind: str = "tool-jobs") -> None:
+        """Let the host open a turn of its own, as a finished background job does."""
+        source = events.injected_source(self.world.dialect, kind, summary=words)
+        queued = events.message(self.world.mint.uuid(), [events.text(words)], source)
+        self._splice(NEXT_TURN, len(self.queues[NEXT_TURN]), inserted=[queued])
+        self._start()
+
+    def dialogue(self, turns: int) -> None:
+        """Append completed turns: turn k has prompt ``u<k>`` and answer ``a<k>``. Costs nothing until it is read."""
+        first_seq, first_turn = self.log.cursor + 1, self.turns + 1
+
+        def block(k: int) -> list[Obj]:
+            return self._dialogue_turn(first_seq + k * DIALOGUE_EVENTS, first_turn + k)
+
+        self.log.extend_lazily(Generated(turns, DIALOGUE_EVENTS, block))
+        self.turns += turns
+        self.requests += turns
+
+    def _dialogue_turn(self, seq: int, turn: int) -> list[Obj]:
+        prompt = events.message(f"{self.id}-u{turn}", [events.text(f"u{turn}")], {"kind": "user", "rpcId": f"r{turn}"})
+        answer = events.assistant_message(
+            self.world.dialect, turn=turn, step=1, id_=f"{self.id}-a{turn}", blocks=[events.text(f"a{turn}")],
+            model=self.model,
+        )  # fmt: skip
+        drafts = [
+            events.spliced(NEXT_TURN, 0, inserted=[prompt]),
+            draft("turn/start", turn=turn),
+            events.spliced(NEXT_TURN, 0, removed=1),
+            draft("step/start", turn=turn, step=1),
+            events.user_message(prompt),
+            answer,
+            draft("step/end", turn=turn, step=1),
+            draft("turn/end", turn=turn, reason={"kind": "completed"}),
+        ]
+        base = self.created_at
+        return [{"type": d["type"], "seq": seq + i, "time": base + seq + i, **d} for i, d in enumerate(drafts)]
+
+
+def _first_text(messages: Sequence[Obj]) -> object:
+    content = messages[0]["content"] if messages else []
+    assert isinstance(content, list)
+    return next((part["text"] for part in content if part.get("type") == "text"), "")

@@ -1,0 +1,232 @@
+"""The life of one turn, event by event. Source: facts HARNESS 6 and the recorded logs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tests.fakes.harness import events
+from tests.fakes.harness.dialect import Obj
+from tests.fakes.harness.events import draft
+from tests.fakes.harness.model import Failure, Script, Step, Tool, say
+from tests.fakes.harness.notices import Outcome
+from tests.fakes.harness.stream import Attempt
+
+if TYPE_CHECKING:
+    from tests.fakes.harness.session import Session
+
+MAX_RETRIES = 5
+
+
+class Turn:
+    """Runs one turn of a session; cancelling the task ends it as a person's stop does."""
+
+    def __init__(self, session: Session, number: int) -> None:
+        self.session, self.number = session, number
+        self.step = 0
+        self.attempt: Attempt | None = None
+        self._step_open = False
+        self._tool: tuple[str, int] | None = None
+
+    async def run(self) -> str:
+        """Run to the end; return its kind, such as completed or aborted."""
+        session = self.session
+        session.write(draft("turn/start", turn=self.number))
+        messages = session.take_for_turn()
+        script = session.world.model.answer(_words(messages))
+        try:
+            reason = await self._steps(script, messages)
+        except asyncio.CancelledError:
+            if session.killed:
+                raise
+            reason = self._aborted()
+        self.attempt = None
+        session.write(draft("turn/end", turn=self.number, reason=reason))
+        session.deliver_title()
+        return str(reason["kind"])
+
+    async def _steps(self, script: Script, messages: Sequence[Obj]) -> Obj:
+        waiting = list(script)
+        while True:
+            self._open_step(messages)
+            step = waiting.pop(0) if waiting else say("ok")
+            end = await self._run_step(step)
+            self._close_step()
+            if end is not None:
+                return end
+            messages = self.session.take_steering()
+            if not messages and not step.tools:
+                return {"kind": "completed"}
+
+    def _open_step(self, messages: Sequence[Obj]) -> None:
+        session = self.session
+        self.step += 1
+        self._step_open = True
+        session.write(draft("step/start", turn=self.number, step=self.step))
+        session.open_request(self.number, self.step, messages)
+
+    def _close_step(self) -> None:
+        self._step_open = False
+        self.session.write(draft("step/end", turn=self.number, step=self.step))
+
+    async def _run_step(self, step: Step) -> Obj | None:
+        """Run one step; return why the turn ends, None when the model may go on."""
+        await asyncio.sleep(0)
+        if step.failure is not None and not await self._failed(step.failure):
+            return {"kind": "error", "error": step.failure.wire}
+        calls = [(self.session.world.next_call(), tool) for tool in step.tools]
+        self.attempt = Attempt(self.session, self.number, self.step)
+        await self.attempt.say(step, calls)
+        self._commit_message()
+        for call, tool in calls:
+            await self._use(call, tool)
+        return {"kind": "max-tokens"} if step.finish == "max-tokens" else None
+
+    async def _failed(self, failure: Failure) -> bool:
+        """Write the failed attempts; return whether the last retry is going to succeed."""
+        session = self.session
+        for retry in range(failure.retries + (0 if failure.recovers else 1)):
+            attempt = Attempt(session, self.number, self.step)
+            await attempt.fail(failure.wire)
+            if not session.world.dialect.chunks_in_log:
+                seq = session.write(draft("assistant/attempt", turn=self.number, step=self.step, stream=attempt.packed))
+                attempt.commit("assistant/attempt", seq)
+            if retry < failure.retries:
+                self._write_retry(retry + 1, failure)
+        return failure.recovers
+
+    def _write_retry(self, retry: int, failure: Failure) -> None:
+        where: Obj = {"retryId": self.session.world.mint.uuid(), "turn": self.number, "step": self.step}
+        more: Obj = {"retry": retry, "maxRetries": MAX_RETRIES, "delayMs": 500, "failure": failure.wire}
+        self.session.write({"type": "llm/retry", "data": {**where, **more}})
+        self.session.write({"type": "llm/retry-started", "data": {**where, "retry": retry}})
+
+    def _commit_message(self, *, interrupted: bool = False) -> None:
+        attempt, session = self.attempt, self.session
+        assert attempt is not None
+        event = events.assistant_message(
+            session.world.dialect,
+            turn=self.number,
+            step=self.step,
+            id_=session.world.mint.uuid(),
+            blocks=attempt.blocks,
+            model=session.model,
+            stream=attempt.packed,
+            chunks=attempt.seqs,
+            interrupted=interrupted,
+        )
+        seq = session.write(event)
+        attempt.commit("assistant/message", seq)
+        self.attempt = None
+
+    async def _use(self, call: str, tool: Tool) -> None:
+        session = self.session
+        data: Obj = {
+            "turn": self.number, "step": self.step, "callId": call, "name": tool.name, "arguments": tool.arguments
+        }  # fmt: skip
+        seq = session.write({"type": "tool/call", "data": data})
+        self._tool = (call, seq)
+        session.tool_names[call] = tool.name
+        session.deliver_title()
+        if tool.name == "ask_user_question":
+            words, error = await self._ask(tool)
+        else:
+            words, error = await self._work(call, tool)
+        self._write_result(words, error)
+
+    async def _work(self, call: str, tool: Tool) -> tuple[str, Obj | None]:
+        if tool.approval is not None and not await self._approved(call, tool, tool.approval):
+            return "Error: the user rejected this call", {"name": "ApprovalError", "code": "REJECTED"}
+        if tool.until is not None:
+            await tool.until.wait()
+        await asyncio.sleep(0)
+        return tool.result, {"name": "ToolError", "code": "FAILED"} if tool.error else None
+
+    async def _ask(self, tool: Tool) -> tuple[str, Obj | None]:
+        outcome = await self.session.world.ask(self.session, "question", {"questions": tool.args["questions"]})
+        if outcome.error is None:
+            return json.dumps(outcome.answers, separators=(",", ":"), ensure_ascii=False), None
+        words = {
+            "ASK_CANCELLED": "Error: the user cancelled ask_user_question",
+            "NO_PROVIDER": "Error: no user-questions answerer accepted the request",
+        }[outcome.error]
+        return words, {"name": "UserQuestionError", "code": outcome.error}
+
+    async def _approved(self, call: str, tool: Tool, reason: str) -> bool:
+        session = self.session
+        id_ = session.world.mint.uuid()
+        asked: Obj = {"toolName": tool.name, "callId": call, "reason": reason}
+        session.write(draft("approval/asked", id=id_, **asked))
+        try:
+            outcome = await session.world.ask(session, "approval", asked, id_)
+        except asyncio.CancelledError:
+            if not session.killed:
+                session.write(draft("approval/decided", id=id_, outcome="cancelled"))
+            raise
+        session.write(draft("approval/decided", id=id_, outcome=outcome.word))
+        return outcome == Outcome("allowed-once", by=outcome.by)
+
+    def _write_result(self, words: str, error: Obj | None) -> None:
+        assert self._tool is not None
+        call, seq = self._tool
+        session = self.session
+        event = events.tool_result(
+            session.world.dialect,
+            turn=self.number,
+            step=self.step,
+            call=call,
+            words=words,
+            id_=session.world.mint.uuid(),
+            call_seq=seq,
+            error=error,
+        )
+        session.write(event)
+        self._tool = None
+
+    def _aborted(self) -> Obj:
+        """Close what is open after a person's stop; return the reason the turn ends with."""
+        if self._tool is not None:
+            asked = self.session.tool_names[self._tool[0]] == "ask_user_question"
+            if asked:
+                error: Obj = {"name": "UserQuestionError", "code": "ASK_ABORTED"}
+                self._write_result("Error: ask_user_question was aborted before the user answered", error)
+            else:
+                self._write_result("Error: tool call aborted", {"name": "AbortError", "code": "ABORTED"})
+        elif self.attempt is not None and self.attempt.blocks:
+            self._commit_message(interrupted=True)
+        elif self.attempt is not None:
+            self.attempt.abandon()
+        if self._step_open:
+            self._close_step()
+        return {"kind": "aborted", "reason": {"kind": "user"}}
+
+    def closers(self) -> list[Obj]:
+        """Return what a cold read adds to a log whose host died here."""
+        session = self.session
+        out: list[Obj] = []
+        if self._tool is not None:
+            call, seq = self._tool
+            event = events.tool_result(
+                session.world.dialect,
+                turn=self.number,
+                step=self.step,
+                call=call,
+                words="The tool call was interrupted after it was recorded, but no result was recorded.",
+                id_=f"interrupted-tool-result-{call}-{session.log.cursor + 1}",
+                call_seq=seq,
+                error={"name": "ToolOutcomeUnknownError", "code": "TOOL_OUTCOME_UNKNOWN"},
+            )
+            out.append(event)
+        if self._step_open:
+            out.append(draft("step/end", turn=self.number, step=self.step))
+        out.append(draft("turn/end", turn=self.number, reason={"kind": "interrupted"}))
+        return out
+
+
+def _words(messages: Sequence[Obj]) -> str:
+    """Return the text of the newest message: the one the model answers."""
+    content = messages[-1]["content"] if messages else []
+    assert isinstance(content, list)
+    return "\n".join(str(part["text"]) for part in content if part.get("type") == "text")
