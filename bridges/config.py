@@ -291,23 +291,28 @@ def environment() -> Mapping[str, str]:
     return dict(os.environ)
 
 
-def load(path: Path | None, environ: Mapping[str, str]) -> Config:
-    """Read the file at ``path``, else at ``$HARNESS_IM_CONFIG``, else in the platform's configuration directory.
+def locate(path: Path | None, environ: Mapping[str, str]) -> Path:
+    """Return ``path``, else ``$HARNESS_IM_CONFIG``, else the file in the platform's configuration directory."""
+    return path or (Path(environ[VARIABLE]) if environ.get(VARIABLE) else _default())
 
-    Only the last may be absent. Raises ConfigError.
-    """
-    named = path or (Path(environ[VARIABLE]) if environ.get(VARIABLE) else None)
-    file = named or platformdirs.user_config_path(APP) / "config.toml"
+
+def load(path: Path | None, environ: Mapping[str, str]) -> Config:
+    """Read the file at its place (:func:`locate`); only the platform's own may be absent. Raises ConfigError."""
+    file = locate(path, environ)
     try:
         with file.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
-        if named is None:
+        if file == _default():
             return Config()
         raise ConfigError(str(file), Key.CONFIG_ABSENT) from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise ConfigError(str(file), Key.CONFIG_UNREADABLE, reason=type(error).__name__) from error
     return parse(data, Places(environ, file.absolute().parent), name=str(file))
+
+
+def _default() -> Path:
+    return platformdirs.user_config_path(APP) / "config.toml"
 
 
 def parse(data: bytes, places: Places, *, name: str = APP) -> Config:
