@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness_client.events import Event, StreamReset, TextDelta
@@ -10,14 +11,27 @@ from harness_client.types import InteractionId, Question, SessionId
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a session's log as the host cut it, oldest first, before merging and checks.
+    """One page of a session's log as the host sent it, identical repeats dropped.
 
+    ``events`` are in the host's order and leave out what is Unknown to us: a page may hold 100,000 of those.
     ``through`` is the cursor the page was cut at (modern hosts) and must be handed to the next, older page.
+    ``sources`` maps the ``seq`` of every event, unknown ones included, to its record's JSON text.
     """
 
     events: tuple[Event, ...]
     has_more: bool
     through: int | None
+    sources: Mapping[int, str]
+
+    @property
+    def oldest(self) -> int | None:
+        """The smallest ``seq``; None for an empty page."""
+        return min(self.sources, default=None)
+
+    @property
+    def newest(self) -> int | None:
+        """The largest ``seq``; None for an empty page."""
+        return max(self.sources, default=None)
 
 
 @dataclass(frozen=True, slots=True)
