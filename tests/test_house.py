@@ -18,7 +18,9 @@ LONGEST_FUNCTION = 50
 
 SUPERVISORS = {
     "bridges/bot.py": "one message's work: whatever escapes it becomes a reply with a reference",
+    "bridges/delivery.py": "one send: whatever escapes a channel leaves open whether the message arrived",
     "bridges/state/database.py": "the database's thread: whatever escapes a job is carried to its caller",
+    "bridges/supervise.py": "one bot's link: whatever escapes it is backed off from, and shown as its health",
 }
 """The only places that may catch everything and go on: each keeps one failure from its neighbours, and reports it."""
 
