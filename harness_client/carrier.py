@@ -7,6 +7,7 @@ a status speaks of the carrier only (facts HARNESS 3.1 and 4.2).
 from __future__ import annotations
 
 import asyncio
+import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ import aiohttp
 import msgspec
 
 from harness_client.address import Address
+from harness_client.decode import JsonText, off_loop
 from harness_client.errors import (
     Forbidden,
     HarnessError,
@@ -35,6 +37,8 @@ KEEPALIVE_SECONDS: Final = 3.0
 """The host drops an idle connection after 5 s: ours must be gone first, or a prompt goes out on a dead one."""
 CONNECTIONS: Final = 64
 _CHUNK: Final = 64 * 1024
+_STEPS: Final = 4
+"""Levels read piece by piece: envelope, result, value, list; what is left is one row or one event."""
 
 T = TypeVar("T")
 
@@ -48,7 +52,7 @@ class WireError(msgspec.Struct):
 
 class _Result(msgspec.Struct):
     ok: bool
-    value: msgspec.Raw = msgspec.Raw(b"null")
+    value: object = None
     error: WireError | None = None
 
 
@@ -81,13 +85,13 @@ class Carrier:
         """Close every connection."""
         await self._http.close()
 
-    async def call(self, method: str, payload: object, *, request: str | None = None) -> msgspec.Raw:
-        """Call ``method`` and return its value as JSON (``null`` when absent); raise HarnessError.
+    async def call(self, method: str, payload: object, *, request: str | None = None) -> object:
+        """Call ``method`` and return its value (None when absent); raise HarnessError.
 
         ``request`` becomes the envelope's ``rpcId``.
         """
         try:
-            return unwrap(await self.fetch(method, payload, request=request), method)
+            return unwrap(await parse(await self.fetch(method, payload, request=request)), method)
         except HostRefused as refused:
             raise refusal(refused.error.code, method) from None
 
@@ -101,9 +105,7 @@ class Carrier:
         url = f"{self.address.base}/api/{path}"
         headers = {"Content-Type": "application/json"}
         with mapped(path):
-            async with self._http.post(
-                url, data=msgspec.json.encode(body), headers=headers, allow_redirects=False
-            ) as response:
+            async with self._http.post(url, data=json.dumps(body), headers=headers, allow_redirects=False) as response:
                 check_status(response.status, path)
                 if response.content_type != "application/json":
                     raise Malformed(f"{path}: the answer is no JSON")
@@ -188,9 +190,9 @@ def _translate(error: Exception, what: str) -> HarnessError:
             return Malformed(f"{what}: {name}")
 
 
-def unwrap(body: bytes, what: str) -> msgspec.Raw:
+def unwrap(answer: object, what: str) -> object:
     """Open the envelope of an answer; raise HostRefused for a business error, Malformed for a broken envelope."""
-    response = decode(body, _Response, what)
+    response = decode(answer, _Response, what)
     if response.type != "server-response":
         raise Malformed(f"{what}: the answer is no server-response")
     if response.result.ok:
@@ -200,15 +202,28 @@ def unwrap(body: bytes, what: str) -> msgspec.Raw:
     raise HostRefused(response.result.error)
 
 
-def decode(body: bytes | msgspec.Raw, into: type[T], what: str) -> T:
-    """Decode JSON strictly into a wire type; raise Malformed with the path, never the content."""
+async def parse(body: bytes) -> object:
+    """Read JSON of any size without holding the event loop; raise Malformed.
+
+    Not msgspec's own decoder: hosts cut strings between the halves of a surrogate pair, and it refuses them.
+    """
+    return await off_loop(lambda text: _stepwise(text, _STEPS), body)
+
+
+def _stepwise(text: JsonText, steps: int) -> object:
+    """Read the outer levels piece by piece, what is deeper in one go each."""
+    if steps and text.opens("{"):
+        return {key: _stepwise(text, steps - 1) for key in text.members()}
+    if steps and text.opens("["):
+        return [_stepwise(text, steps - 1) for _ in text.items()]
+    value, _ = text.value()
+    return value
+
+
+def decode(value: object, into: type[T], what: str) -> T:
+    """Read a JSON value strictly as a wire type; raise Malformed with the path, never the content."""
     try:
-        return msgspec.json.decode(body, type=into)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        # The text of a validation error names a path and types; wire types hold no enums it could quote.
+        return msgspec.convert(value, into)
+    except msgspec.ValidationError as error:
+        # The text names a path and types; wire types hold no enums it could quote.
         raise Malformed(f"{what}: {error}") from None
-
-
-def decode_or_none(body: msgspec.Raw, into: type[T], what: str) -> T | None:
-    """Decode a value that may be null or absent."""
-    return None if bytes(body) == b"null" else decode(body, into, what)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from harness_client.carrier import decode
 from harness_client.events import ChunkFinish, Event, StreamReset, TextDelta, Unknown
 from harness_client.wire import Wire
@@ -41,7 +39,7 @@ class _ChunkEvent(Wire):
     data: _ChunkData
 
 
-def logged(event: Event, raw: msgspec.Raw) -> Iterator[TextDelta | StreamReset | Event]:
+def logged(event: Event, raw: object) -> Iterator[TextDelta | StreamReset | Event]:
     """Return what a followed event says: the streamed text a logged chunk holds, then the event itself."""
     if isinstance(event, ChunkFinish) or (isinstance(event, Unknown) and event.type == CHUNK_EVENT):
         data = decode(raw, _ChunkEvent, CHUNK_EVENT).data

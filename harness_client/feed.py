@@ -7,15 +7,15 @@ a peer that misses two of them (facts HARNESS 4.5). A consumer that falls behind
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final, Generic, Self, TypeVar
 
 import aiohttp
-import msgspec
 
-from harness_client.carrier import BODY_LIMIT, Carrier, mapped
+from harness_client.carrier import BODY_LIMIT, Carrier, mapped, parse
 from harness_client.errors import HarnessError, Unreachable
 
 ITEM_LIMIT: Final = 4096
@@ -67,7 +67,8 @@ class Feed(Generic[T]):
 class Link:
     """One WebSocket shared by its holders: opened for the first, closed after the last, opened anew when lost.
 
-    ``receive`` gets every text message, ``lost`` the reason when the link breaks; both are called by the reading task.
+    ``receive`` gets every message and its size in bytes, ``lost`` the reason when the link breaks; the reading task
+    calls both.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Link:
         carrier: Carrier,
         path: str,
         *,
-        receive: Callable[[str], None],
+        receive: Callable[[object, int], None],
         lost: Callable[[HarnessError], None],
         heartbeat: float | None = None,
     ) -> None:
@@ -117,7 +118,7 @@ class Link:
         if self._socket is None:
             raise Unreachable(f"{self._path}: the link is gone")
         with mapped(self._path):
-            await self._socket.send_str(msgspec.json.encode(frame).decode())
+            await self._socket.send_str(json.dumps(frame))
 
     async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         reason: HarnessError = Unreachable(f"{self._path}: the link was cancelled")
@@ -125,7 +126,8 @@ class Link:
             with mapped(self._path):
                 async for message in socket:
                     if message.type is aiohttp.WSMsgType.TEXT:
-                        self._receive(message.data)
+                        body = message.data.encode("utf-8", "surrogatepass")
+                        self._receive(await parse(body), len(body))
             reason = Unreachable(f"{self._path}: the host closed the link ({socket.close_code})")
         except HarnessError as error:
             reason = error

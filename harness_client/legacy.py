@@ -7,16 +7,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Final, TypeVar
 
-import msgspec
-
 from harness_client import wire
 from harness_client.carrier import Carrier, decode
 from harness_client.deltas import logged
 from harness_client.errors import Unreachable
-from harness_client.events import Event
+from harness_client.events import Event, parse_event
 from harness_client.feed import Feed
 from harness_client.legacy_streams import LegacyStreams
-from harness_client.pages import read_event, read_page
+from harness_client.pages import read_page
 from harness_client.streams import ApprovalAsked, FollowItem, HostEvent, Page, QuestionAsked, Snapshot
 from harness_client.types import (
     Answer,
@@ -194,13 +192,11 @@ class LegacyDialect:
             async with aclosing(self._followed(session, page, feed)) as items:
                 yield items
 
-    async def _followed(
-        self, session: SessionId, page: Page, feed: Feed[msgspec.Raw]
-    ) -> AsyncGenerator[FollowItem, None]:
-        last = page.events[-1].seq if page.events else -1
+    async def _followed(self, session: SessionId, page: Page, feed: Feed[object]) -> AsyncGenerator[FollowItem, None]:
+        last = -1 if page.newest is None else page.newest
         yield Snapshot(page, last, None)
         async for raw in feed:
-            event = read_event(raw, "events.mux")
+            event = parse_event(raw)
             if event.seq <= last:
                 continue
             if event.seq > last + 1:
@@ -214,10 +210,11 @@ class LegacyDialect:
     async def _missed(self, session: SessionId, last: int, before: int) -> list[Event]:
         missed: list[Event] = []
         for _ in range(_FILL_PAGES):
-            page = await self.page(session, missed[0].seq if missed else before, None, _TAIL_MESSAGES)
+            page = await self.page(session, before, None, _TAIL_MESSAGES)
             missed = [event for event in page.events if event.seq > last] + missed
-            if not page.has_more or page.events[0].seq <= last + 1:
+            if page.oldest is None or page.oldest <= last + 1:
                 return missed
+            before = page.oldest
         raise Unreachable("session.history: too many events were missed")
 
     @asynccontextmanager

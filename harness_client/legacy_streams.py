@@ -10,8 +10,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
-import msgspec
-
 from harness_client.carrier import Carrier, WireError, decode
 from harness_client.errors import HarnessError, Malformed, refusal
 from harness_client.feed import Feed, Link
@@ -28,13 +26,13 @@ PENDING_LIMIT: Final = 1024
 
 class _Frame(Wire):
     rpc_id: str
-    payload: msgspec.Raw
+    payload: object
 
 
 class _Payload(Wire):
     type: str
     session_id: str = ""
-    event: msgspec.Raw = msgspec.Raw(b"null")
+    event: object = None
     error: WireError | None = None
 
 
@@ -69,15 +67,15 @@ class LegacyStreams:
     def __init__(self, carrier: Carrier) -> None:
         self._mux = Link(carrier, "events.mux", receive=self._from_mux, lost=self._mux_lost)
         self._host = Link(carrier, "events.host", receive=self._from_host, lost=self._host_lost)
-        self._followers: dict[Feed[msgspec.Raw], SessionId] = {}
+        self._followers: dict[Feed[object], SessionId] = {}
         self._watchers: set[Feed[HostEvent]] = set()
         self._pending: dict[InteractionId, QuestionAsked | ApprovalAsked] = {}
         self._queues: dict[SessionId, tuple[QueuedPrompt, ...]] = {}
 
     @asynccontextmanager
-    async def events(self, session: SessionId) -> AsyncIterator[Feed[msgspec.Raw]]:
+    async def events(self, session: SessionId) -> AsyncIterator[Feed[object]]:
         """Hand over the session's events from now on; the feed ends when the link breaks."""
-        feed: Feed[msgspec.Raw] = Feed()
+        feed: Feed[object] = Feed()
         async with self._mux.held():
             self._followers[feed] = session
             try:
@@ -115,8 +113,8 @@ class LegacyStreams:
             feed.end(reason)
         self._watchers.clear()
 
-    def _from_host(self, text: str) -> None:
-        frame = decode(text.encode(), _Frame, "events.host")
+    def _from_host(self, message: object, _: int) -> None:
+        frame = decode(message, _Frame, "events.host")
         payload = decode(frame.payload, _Payload, "events.host")
         if payload.type == "host/session-status":
             running = decode(frame.payload, _Status, payload.type).running
@@ -124,15 +122,15 @@ class LegacyStreams:
         elif payload.type == "stream/error":
             raise _stream_error(payload, "events.host")
 
-    def _from_mux(self, text: str) -> None:
-        frame = decode(text.encode(), _Frame, "events.mux")
+    def _from_mux(self, message: object, size: int) -> None:
+        frame = decode(message, _Frame, "events.mux")
         payload = decode(frame.payload, _Payload, "events.mux")
         session = SessionId(payload.session_id)
         match payload.type:
             case "session/event":
                 for feed, followed in self._followers.items():
                     if followed == session:
-                        feed.put(payload.event, len(text))
+                        feed.put(payload.event, size)
             case "session/queue":
                 items = decode(frame.payload, _Queue, payload.type).items
                 _keep(self._queues, session, tuple(item.queued() for item in items))
@@ -143,7 +141,7 @@ class LegacyStreams:
             case "stream/error":
                 raise _stream_error(payload, "events.mux")
 
-    def _asked(self, interaction: InteractionId, session: SessionId, kind: str, payload: msgspec.Raw) -> None:
+    def _asked(self, interaction: InteractionId, session: SessionId, kind: str, payload: object) -> None:
         asked: QuestionAsked | ApprovalAsked
         try:
             if kind == "question/requested":
@@ -156,7 +154,7 @@ class LegacyStreams:
         _keep(self._pending, interaction, asked)
         self._tell(asked)
 
-    def _resolved(self, session: SessionId, kind: str, payload: msgspec.Raw) -> None:
+    def _resolved(self, session: SessionId, kind: str, payload: object) -> None:
         if kind == "question/resolved":
             resolved = decode(payload, _QuestionResolved, kind)
             closed, outcome = InteractionId(resolved.question_rpc_id), resolved.outcome

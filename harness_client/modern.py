@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final, TypeVar
 
 from harness_client import wire
-from harness_client.carrier import Carrier, HostRefused, decode, decode_or_none, unwrap
+from harness_client.carrier import Carrier, HostRefused, decode, parse, unwrap
 from harness_client.errors import Malformed, Refused, Unsupported, refusal
 from harness_client.modern_streams import ModernStreams
 from harness_client.pages import read_page
@@ -140,7 +140,7 @@ class ModernDialect:
         if projected is not None and projected.kind == "sequenced" and projected.as_of_seq is not None:
             return projected.as_of_seq
         try:
-            unwrap(await self._fetch_page(session, None, _BEYOND, 1), "session/page")
+            unwrap(await parse(await self._fetch_page(session, None, _BEYOND, 1)), "session/page")
         except HostRefused as refused:
             bound = _PAST_CURSOR.search(refused.error.message)
             if refused.error.code != "gateway/bad-request" or bound is None:
@@ -156,14 +156,14 @@ class ModernDialect:
         except Unsupported:
             self._has_projections = False
             return None
-        return decode_or_none(value, wire.Projected, "session/projections")
+        return None if value is None else decode(value, wire.Projected, "session/projections")
 
     async def projections(self, session: SessionId) -> Projections:
         row = (await self._rows()).find(session)
         # The row of a cold session is a cache; only the session's own projections are exact.
         projected = None if row.agent_available else await self._projected(session)
         projected = projected or row.projections or wire.Projected()
-        state = decode(projected.values, wire.State, "session/projections")
+        state = decode(projected.values or {}, wire.State, "session/projections")
         return Projections(
             as_of_seq=projected.as_of_seq,
             title=state.title,

@@ -7,13 +7,12 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Final
 
-import msgspec
-
 from harness_client.carrier import Carrier, WireError, decode
 from harness_client.deltas import AssistantStream, Attempts, Frame, logged
 from harness_client.errors import HarnessError, Malformed, Unreachable, refusal
+from harness_client.events import parse_event
 from harness_client.feed import Feed, Link
-from harness_client.pages import read_event, read_records
+from harness_client.pages import read_records
 from harness_client.streams import (
     ApprovalAsked,
     FollowItem,
@@ -28,13 +27,12 @@ from harness_client.wire import Questions, Wire, Workspaces
 
 _HEARTBEAT_SECONDS: Final = 10.0
 _TAIL_MESSAGES: Final = 50
-_NOTHING: Final = msgspec.Raw(b"null")
 
 
 class _MuxFrame(Wire):
     type: str
     stream_id: str
-    value: msgspec.Raw = _NOTHING
+    value: object = None
     error: WireError | None = None
 
 
@@ -42,15 +40,15 @@ class Mux:
     """One socket, many streams, each with a feed of its own."""
 
     def __init__(self, carrier: Carrier) -> None:
-        self._feeds: dict[str, Feed[msgspec.Raw]] = {}
+        self._feeds: dict[str, Feed[object]] = {}
         self._ids = itertools.count(1)
         self._link = Link(carrier, "remote.mux", receive=self._receive, lost=self._lost, heartbeat=_HEARTBEAT_SECONDS)
 
     @asynccontextmanager
-    async def stream(self, endpoint: str, args: dict[str, object]) -> AsyncIterator[Feed[msgspec.Raw]]:
+    async def stream(self, endpoint: str, args: dict[str, object]) -> AsyncIterator[Feed[object]]:
         """Open a stream; its feed ends with the host's refusal or with Unreachable."""
         stream = f"s{next(self._ids)}"
-        feed: Feed[msgspec.Raw] = Feed()
+        feed: Feed[object] = Feed()
         async with self._link.held():
             self._feeds[stream] = feed
             try:
@@ -63,14 +61,14 @@ class Mux:
                     with suppress(HarnessError):  # the link may be gone already
                         await self._link.send({"type": "cancel", "streamId": stream})
 
-    def _receive(self, text: str) -> None:
-        frame = decode(text.encode(), _MuxFrame, "remote.mux")
+    def _receive(self, message: object, size: int) -> None:
+        frame = decode(message, _MuxFrame, "remote.mux")
         feed = self._feeds.get(frame.stream_id)
         if feed is None:
             return  # cancelled by us a moment ago
         match frame.type:
             case "item":
-                feed.put(frame.value, len(text))
+                feed.put(frame.value, size)
             case "error" if frame.error is not None:
                 feed.end(refusal(frame.error.code, "stream"))
             case "end":
@@ -86,14 +84,14 @@ class Mux:
 
 class _Snapshot(Wire):
     cursor: int
-    records: msgspec.Raw
+    records: list[object]
     has_more: bool
     assistant_stream: AssistantStream | None = None
 
 
 class _FollowValue(Wire):
     type: str
-    event: msgspec.Raw = _NOTHING
+    event: object = None
     frame: Frame | None = None
 
 
@@ -103,8 +101,8 @@ class _EventsValue(Wire):
     event: str = ""
     event_id: str = ""
     agent_id: str = ""
-    args: tuple[msgspec.Raw, ...] = ()
-    request: msgspec.Raw = _NOTHING
+    args: tuple[object, ...] = ()
+    request: object = None
 
 
 class _Approval(Wire):
@@ -158,7 +156,7 @@ class ModernStreams:
             finally:
                 self._clients.remove(client)
 
-    async def _host_events(self, client: str, feed: Feed[msgspec.Raw]) -> AsyncGenerator[HostEvent, None]:
+    async def _host_events(self, client: str, feed: Feed[object]) -> AsyncGenerator[HostEvent, None]:
         sessions: dict[InteractionId, SessionId] = {}
         async for item in feed:
             value = decode(item, _EventsValue, "$events")
@@ -193,9 +191,7 @@ class ModernStreams:
         await self._carrier.call("$events/result", {"args": args})
 
 
-async def _followed(
-    snapshot: Snapshot, attempts: Attempts, feed: Feed[msgspec.Raw]
-) -> AsyncGenerator[FollowItem, None]:
+async def _followed(snapshot: Snapshot, attempts: Attempts, feed: Feed[object]) -> AsyncGenerator[FollowItem, None]:
     yield snapshot
     last = snapshot.cursor
     async for item in feed:
@@ -205,7 +201,7 @@ async def _followed(
             if said is not None:
                 yield said
         elif value.type == "event":
-            event = read_event(value.event, "session/follow")
+            event = parse_event(value.event)
             if event.seq <= last:
                 continue
             if event.seq != last + 1:

@@ -10,7 +10,7 @@ import binascii
 
 import msgspec
 
-from harness_client.carrier import decode, decode_or_none
+from harness_client.carrier import decode
 from harness_client.errors import Malformed, SessionNotFound
 from harness_client.types import (
     Answer,
@@ -112,7 +112,7 @@ class Projected(Wire):
 
     kind: str | None = None
     as_of_seq: int | None = None
-    values: msgspec.Raw = msgspec.Raw(b"{}")
+    values: object = None
 
 
 class Row(Wire):
@@ -131,7 +131,7 @@ class Row(Wire):
     def summary(self) -> SessionSummary:
         """Return our type. The preset moved into the projections with 0.2.x."""
         projected = self.projections or Projected()
-        named = decode(projected.values, _Named, "session list")
+        named = decode(projected.values or {}, _Named, "session list")
         return SessionSummary(
             id=SessionId(self.session_id),
             title=named.title,
@@ -309,11 +309,11 @@ class _CommandDone(Wire):
     result: _CommandResult
 
 
-def command_outcome(value: msgspec.Raw) -> CommandOutcome:
+def command_outcome(value: object) -> CommandOutcome:
     """Read the answer of ``commands/execute``; it is empty when the host knows no such command."""
-    done = decode_or_none(value, _CommandDone, "commands/execute")
-    if done is None:
+    if value is None:
         return CommandOutcome(known=False, ok=False, text="")
+    done = decode(value, _CommandDone, "commands/execute")
     return CommandOutcome(known=True, ok=done.result.kind == "success", text=done.result.text or "")
 
 
@@ -346,8 +346,8 @@ def content(part: PromptPart) -> dict[str, object]:
         case TextPart(text=text):
             return {"type": "text", "text": text}
         case ImagePart(media_type=media_type, data=data, name=name):
-            # The encoder writes bytes as base64.
-            image: dict[str, object] = {"type": "image", "mediaType": media_type, "data": data}
+            encoded = base64.b64encode(data).decode("ascii")
+            image: dict[str, object] = {"type": "image", "mediaType": media_type, "data": encoded}
             return image if name is None else image | {"name": name}
 
 
