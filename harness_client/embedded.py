@@ -74,7 +74,10 @@ def bundled_command() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedSpec:
-    """What an embedded host needs to know. ``environment`` is all it inherits: a PATH for tools, a proxy, a locale."""
+    """What an embedded host needs to know; paths are absolute.
+
+    ``environment`` is all that it inherits: a PATH for tools, a proxy, a locale.
+    """
 
     data: Path
     workspace: Path
@@ -82,6 +85,10 @@ class EmbeddedSpec:
     model_key: str | None = field(default=None, repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     command: Path = field(default_factory=bundled_command)
+
+    def __post_init__(self) -> None:
+        if not all(path.is_absolute() for path in (self.data, self.workspace, self.command)):
+            raise ValueError("the paths of an embedded host must be absolute: it runs in its own folder")
 
     def variables(self) -> dict[str, str]:
         """Return the child's whole environment."""

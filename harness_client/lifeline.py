@@ -7,7 +7,8 @@ by SIGKILL too. Then the command gets SIGTERM and, :data:`GRACE` seconds later, 
 POSIX system; Linux's own parent-death signal follows the thread that forked, not the process.
 
 LOCK is held by us and by the command, so that a successor started right after a SIGKILL waits until the command of
-its predecessor has really ended. The exit code is the command's, or 128 + signal.
+its predecessor has really ended. The exit code is the command's, 128 + signal, or 127 when it
+cannot be started.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ def main(lock_path: str, *command: str) -> int:
     lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     if not _acquire(lock):
         return 0
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(lock,))  # noqa: S603 -- our own command line
+    try:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(lock,))  # noqa: S603 -- our own command
+    except OSError as error:
+        print(error, file=sys.stderr)
+        return 127
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
         child.send_signal(number)

@@ -231,6 +231,18 @@ async def test_two_programs_on_one_data_directory(spec: Callable[[str], Embedded
         assert started(plan) == 1
 
 
+async def test_a_command_that_cannot_run(spec: Callable[[str], EmbeddedSpec]) -> None:
+    plan = spec("ready")
+    plan.command.unlink()
+    with pytest.raises(HostNotReady, match="No such file or directory"):
+        await EmbeddedHost(plan).__aenter__()
+
+
+def test_relative_paths_would_mean_something_else_in_the_child() -> None:
+    with pytest.raises(ValueError, match="must be absolute"):
+        EmbeddedSpec(data=Path("data"), workspace=Path("/"), command=Path("/dsh"))
+
+
 async def test_a_data_directory_that_cannot_be_made(spec: Callable[[str], EmbeddedSpec]) -> None:
     plan = spec("ready")
     plan.data.write_text("a file")

@@ -109,3 +109,9 @@ def test_it_waits_for_the_lock_and_gives_up_when_cut(cord: Cord, tmp_path: Path)
         assert lifeline.main(str(held.name), *command(f"open({str(ran)!r}, 'w')")) == 0
         cutting.join()
     assert not ran.exists()
+
+
+def test_a_command_that_is_not_there(cord: Cord, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert lifeline.main(str(tmp_path / "lock"), str(tmp_path / "missing")) == 127
+    assert "No such file" in capfd.readouterr().err
+    cord.cut()
