@@ -55,9 +55,13 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The turn is over, whatever its messages said; an OPEN pair ends with this reason."""
+    """The state of a turn beside its messages; a pair that is OPEN takes this end.
+
+    ``partial`` is streamed text that never became a message.
+    """
 
     end: EndReason
+    partial: str = ""
 
 
 Act = Human | Step | ToolResult | Reply | Close
@@ -113,7 +117,7 @@ class _State:
                 return replace(self, pending=self.pending - {call})
             case Reply(_, end, retryable) if not self.answered:
                 return replace(self, end=end, retryable=retryable, pending=frozenset())
-            case Close(end) if not self.closed:
+            case Close(end, _) if not self.closed:
                 return replace(self, end=end, pending=frozenset())
             case _:
                 return self
@@ -208,7 +212,10 @@ class _Draft:
                 self._later.append(text)
             case Reply(text) if not later and text.strip():
                 self._answer = text
-            case ToolResult() | Close():
+            case Close(_, partial):
+                self._answer = partial if partial.strip() and not later else self._answer
+                return
+            case ToolResult():
                 return
             case _:
                 pass

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from archive.model import EndReason, Pair, Scan, Stamp
+from archive.sources.dsh import DshSession
 from archive.sources.pi import PiSession
 from archive.times import EPOCH
 from harness_client.types import SessionId
@@ -34,6 +35,10 @@ def expected(path: Path) -> dict[str, object]:
 
 def read_pi(path: Path, session: str) -> Scan:
     return PiSession(SessionId(session), Stamp(0, 0), (path,)).read()
+
+
+def read_dsh(path: Path, session: str) -> Scan:
+    return DshSession(SessionId(session), Stamp(0, 0), path).read()
 
 
 def assert_pairs(scan: Scan, reviewed: dict[str, object]) -> None:

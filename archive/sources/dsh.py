@@ -1,0 +1,126 @@
+"""dsh sessions of one workspace, read cold from a local home (spec ARCHIVE 3.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from archive.model import Code, Host, Notice, Scan, Stamp
+from archive.pairs import project
+from archive.sources.dsh_lineage import Kin, members
+from archive.sources.dsh_log import DshLog, Header, log_file, peek
+from archive.sources.dsh_turns import Speaker, Turns
+from archive.sources.native import Discovery
+from archive.times import Instant
+from harness_client.types import SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class DshSession:
+    """One session and the file that counts for it."""
+
+    session: SessionId
+    stamp: Stamp
+    file: Path
+
+    def read(self) -> Scan:
+        """See :class:`archive.sources.native.NativeSession`."""
+        log = DshLog(self.file, self.session)
+        items = log.read()
+        header = next(items, None)
+        if not isinstance(header, Header) or header.session != self.session:
+            raise FileNotFoundError(self.session)
+        turns = Turns(speaker(kin(header)))
+        for item in items:
+            if not isinstance(item, Header):
+                turns.take(item)
+        return scan(kin(header), header.created_at, self.stamp, turns, log.notices)
+
+
+def kin(header: Header) -> Kin:
+    """Place a session among its relatives."""
+    return Kin(header.session, header.parent, header.subagent, header.cwd)
+
+
+def speaker(one: Kin) -> Speaker:
+    """Say who speaks in a session's log."""
+    return Speaker(one.subagent, one.parent if one.subagent else None)
+
+
+def scan(one: Kin, created_at: Instant, stamp: Stamp, turns: Turns, notices: list[Notice]) -> Scan:
+    """Project a log that was taken whole."""
+    projection = project(Host.DSH, one.session, turns.moments())
+    return Scan(
+        host=Host.DSH,
+        session=one.session,
+        title=turns.title,
+        created_at=created_at,
+        lineage=one.lineage,
+        stamp=replace(stamp, entries=turns.count, last_entry=turns.last),
+        pairs=projection.pairs,
+        branches=projection.branches,
+        warnings=tuple(notices),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DshSource:
+    """A :class:`archive.sources.native.NativeSource` over a local home (``DSH_HOME``)."""
+
+    home: Path
+    host: Host = Host.DSH
+
+    def discover(self, workspace: Path) -> Discovery:
+        """See :class:`archive.sources.native.NativeSource`."""
+        notices: list[Notice] = []
+        found: dict[SessionId, tuple[Header, DshSession]] = {}
+        for directory in self._directories(notices):
+            try:
+                self._look_at(directory, found, notices)
+            except FileNotFoundError:
+                continue
+            except OSError:
+                notices.append(Notice(Code.UNREADABLE, directory.name))
+        inside, lost = members((kin(header) for header, _ in found.values()), workspace)
+        sessions = [session for name, (_, session) in found.items() if name in inside]
+        return Discovery(sessions, (*notices, *lost))
+
+    def _directories(self, notices: list[Notice]) -> Iterator[Path]:
+        """Yield every session's directory. Folder names of workspaces are lossy, so all of them are looked into."""
+        for workspace in _children(self.home / "sessions", notices):
+            yield from _children(workspace, notices)
+
+    def _look_at(
+        self, directory: Path, found: dict[SessionId, tuple[Header, DshSession]], notices: list[Notice]
+    ) -> None:
+        path = log_file(directory)
+        if path is None:
+            return
+        if isinstance(path, Code):
+            notices.append(Notice(path, directory.name))
+            return
+        stat = path.stat()
+        header = peek(path)
+        if isinstance(header, Code):
+            notices.append(Notice(header, directory.name))
+            return
+        session = DshSession(header.session, Stamp(stat.st_size, stat.st_mtime_ns), path)
+        rival = found.get(header.session)
+        if rival is None or _rank(header, session) > _rank(*rival):
+            found[header.session] = (header, session)
+
+
+def _rank(header: Header, session: DshSession) -> tuple[int, int]:
+    """Sort two files of one session: the newer format counts, then the longer file."""
+    return (header.version, session.stamp.size)
+
+
+def _children(directory: Path, notices: list[Notice]) -> list[Path]:
+    try:
+        return sorted(path for path in directory.iterdir() if path.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError:
+        notices.append(Notice(Code.UNREADABLE, directory.name))
+        return []

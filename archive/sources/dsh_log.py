@@ -1,0 +1,194 @@
+"""dsh session files: which generation counts, and the events inside (facts HARNESS 7, SESSIONS 2.1)."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+import zstandard
+
+from archive.model import Code, Notice
+from archive.text import clean
+from archive.times import EPOCH, Instant, from_millis
+from harness_client.deltas import logged
+from harness_client.errors import Malformed
+from harness_client.events import Event, StreamReset, TextDelta, parse_event
+from harness_client.types import SessionId
+
+NEWEST_FORMAT = 4
+
+_FILE = re.compile(r"session(?:\.v(\d{1,4}))?\.jsonl(?:\.zstd)?")
+_HEADER_BYTES = 1 << 20
+_PACKED = frozenset({"text-chunks", "reasoning-chunks", "tool-call-chunks"})
+"""Rows of a v0 log that stand for runs of chunk events; they have no ``seq`` of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line of a session file."""
+
+    session: SessionId
+    version: int
+    created_at: Instant
+    cwd: str
+    parent: SessionId | None
+    subagent: bool
+
+
+class _HeaderLine(msgspec.Struct, rename="camel"):
+    type: str
+    id: str
+    version: int = 0
+    created_at: float | None = None
+    cwd: str | None = None
+    parent_session: str | None = None
+    origin: str | None = None
+
+
+def log_file(directory: Path) -> Path | Code | None:
+    """Return the session file that counts in a session's directory: of the formats we know the newest.
+
+    None when there is none at all, a code when there are only newer formats.
+    """
+    found: list[tuple[int, int, Path]] = []
+    newer = False
+    for path in directory.iterdir():
+        match = _FILE.fullmatch(path.name)
+        if match is None:
+            continue
+        version = int(match[1] or 0)
+        if version > NEWEST_FORMAT:
+            newer = True
+        else:
+            found.append((version, path.stat().st_mtime_ns, path))
+    if found:
+        return max(found)[2]
+    return Code.UNKNOWN_FORMAT if newer else None
+
+
+def peek(path: Path) -> Header | Code:
+    """Read a file's header alone; the code says why it has none that we can read. Raises OSError."""
+    with path.open("rb") as file:
+        try:
+            line = _decoded(file, path).readline(_HEADER_BYTES)
+        except zstandard.ZstdError:
+            return Code.NO_HEADER
+    return _header(line)
+
+
+def _header(line: bytes) -> Header | Code:
+    try:
+        header = msgspec.convert(_parse(line), _HeaderLine)
+    except (ValueError, msgspec.ValidationError):
+        return Code.NO_HEADER
+    if header.type != "session" or not header.id:
+        return Code.NO_HEADER
+    if header.version > NEWEST_FORMAT:
+        return Code.UNKNOWN_FORMAT
+    return Header(
+        session=SessionId(clean(header.id)),
+        version=header.version,
+        created_at=from_millis(header.created_at) or EPOCH,
+        cwd=header.cwd or "",
+        parent=SessionId(clean(header.parent_session)) if header.parent_session else None,
+        subagent=header.origin == "subagent",
+    )
+
+
+class DshLog:
+    """One session file, read once from its start. ``notices`` fill while the events are taken."""
+
+    def __init__(self, path: Path, session: SessionId) -> None:
+        self._path = path
+        self._session = session
+        self.notices: list[Notice] = []
+
+    def read(self) -> Iterator[Header | Event | TextDelta | StreamReset]:
+        """Yield the header, then every event once, with the text that old logs keep as chunks. Raises OSError."""
+        seen: set[int] = set()
+        with self._path.open("rb") as file:
+            for number, line in enumerate(self._lines(file), 1):
+                if number == 1:
+                    header = _header(line)
+                    if isinstance(header, Code):
+                        self._note(header, number)
+                        return
+                    yield header
+                    continue
+                for item in self._items(line, number):
+                    if not isinstance(item, TextDelta | StreamReset):
+                        if item.seq in seen:
+                            continue
+                        seen.add(item.seq)
+                    yield item
+
+    def _lines(self, file: BinaryIO) -> Iterator[bytes]:
+        """Yield whole lines only: what follows the last line break, or cannot be decoded, a crash cut short."""
+        lines = _decoded(file, self._path)
+        number = 0
+        try:
+            for number, line in enumerate(lines, 1):
+                if line.endswith(b"\n"):
+                    yield line
+                else:
+                    self._note(Code.LINE_TORN, number)
+        except zstandard.ZstdError:
+            self._note(Code.INCOMPLETE, number + 1)
+
+    def _items(self, line: bytes, number: int) -> Iterator[Event | TextDelta | StreamReset]:
+        try:
+            wire = _parse(line)
+            if isinstance(wire, dict) and wire.get("type") in _PACKED:
+                yield from _packed_text(wire)
+            else:
+                yield from logged(parse_event(wire), msgspec.Raw(line))
+        except ValueError:
+            self._note(Code.LINE_TORN, number)
+        except Malformed:
+            self._note(Code.ENTRY_INVALID, number)
+
+    def _note(self, code: Code, line: int) -> None:
+        self.notices.append(Notice(code, self._session, line))
+
+
+class _TextChunks(msgspec.Struct):
+    turn: int
+    step: int
+    texts: tuple[str, ...]
+
+
+def _packed_text(row: dict[object, object]) -> Iterator[TextDelta]:
+    if row["type"] != "text-chunks":
+        return
+    try:
+        data = msgspec.convert(row.get("data"), _TextChunks)
+    except msgspec.ValidationError as error:
+        raise Malformed("a run of text chunks without its texts") from error
+    yield TextDelta(data.turn, data.step, "".join(data.texts))
+
+
+def _decoded(file: BinaryIO, path: Path) -> BinaryIO:
+    """Return the plain bytes of a file: a compressed one holds one frame for each time the host appended."""
+    if path.suffix != ".zstd":
+        return file
+    decompressor = zstandard.ZstdDecompressor()
+    return io.BufferedReader(decompressor.stream_reader(file, read_across_frames=True, closefd=False))
+
+
+def _parse(line: bytes) -> object:
+    """Parse one line of JSON. Raises ValueError."""
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:  # the second reader takes lone surrogates, which the first rightly refuses
+        value: object = json.loads(line.decode("utf-8", "replace"))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return value
