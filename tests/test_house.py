@@ -72,7 +72,7 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 _SILENCED = re.compile(r"#\s*(type:\s*ignore|noqa|pragma:\s*no\s*(cover|branch)|pylint:|fmt:\s*off)")
 _REASON = re.compile(
-    r"(\[[\w, -]+\]|[A-Z]+\d+|no (cover|branch)|fmt: off)[\s,:;#(-]+(?P<words>[a-z].{9,})", re.IGNORECASE
+    r"(\[[\w, -]+\]|[A-Z]+\d+|no (cover|branch)|fmt: off)[\s,:;#(-]+[a-z].{3,}", re.IGNORECASE
 )
 
 
@@ -87,9 +87,7 @@ def test_every_exception_to_a_check_has_its_reason_beside_it() -> None:
 
 
 ABROAD = {
-    "a folder of one machine": re.compile(
-        rf"(?<![\w.])/(root|Users|home/(?!alice|bob|you)\w+)/|{re.escape(str(ROOT))}\b"
-    ),
+    "a folder of one machine": re.compile(rf"(?<![\w./-])/(root|work|Users)/|{re.escape(str(ROOT))}\b"),
     "a file outside the project": re.compile(r"\.\./(?!\.\./)[a-z]+/(spec|facts|samples|seeds|recipes)\b|\.\./shared"),
     "a ticket": re.compile(r"\b(issue|ticket|pull request)s?\s+(#|no\.?\s*|number\s+)?\d", re.IGNORECASE),
     "how a line was written": re.compile(r"co-authored-by|\bas an? (ai|assistant|language model)\b", re.IGNORECASE),
