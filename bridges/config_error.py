@@ -89,4 +89,4 @@ def _join(path: str, key: str) -> str:
 
 def _printable(name: str) -> str:
     """Show a key nobody expected; it may be anything."""
-    return "".join(char if char.isprintable() else "�" for char in name[:64])
+    return "".join(char if char.isprintable() else "�" for char in name[:64]) or '""'
