@@ -4,10 +4,10 @@ Read :class:`FakeHarness` first; :mod:`tests.fakes.harness.model` says what the 
 """
 
 from tests.fakes.harness.dialect import Obj
-from tests.fakes.harness.faults import Fault
+from tests.fakes.harness.faults import How
 from tests.fakes.harness.host import Call, FakeHarness
 from tests.fakes.harness.log import Cut
 from tests.fakes.harness.model import Failure, Step, Tool, ask, question, say
 from tests.fakes.harness.session import Session
 
-__all__ = ["Call", "Cut", "Failure", "FakeHarness", "Fault", "Obj", "Session", "Step", "Tool", "ask", "question", "say"]
+__all__ = ["Call", "Cut", "Failure", "FakeHarness", "How", "Obj", "Session", "Step", "Tool", "ask", "question", "say"]

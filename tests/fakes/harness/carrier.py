@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from tests.fakes.harness.dialect import Obj
-from tests.fakes.harness.faults import Fault, cut, send
 from tests.fakes.harness.fields import Fields, Malformed, name_of
 from tests.fakes.harness.notices import Refused
 
@@ -135,27 +134,17 @@ class Carrier:
         fault = self.host.fault(name)
         if fault is not None:
             await fault.wait()
-            if not fault.effect and fault.drop == "before":
-                cut(request)
-                return web.Response()
-        if fault is not None and fault.answers and not fault.effect:
-            return await send(request, fault, fault.content(rpc_id), fault.content_type)
+            if fault.loses_request:
+                return await fault.send(request, fault.content(rpc_id), "application/json")
         envelope = await self.respond(name, method, body, rpc_id)
-        return await self._sent(request, fault, envelope, rpc_id)
-
-    async def _sent(self, request: web.Request, fault: Fault | None, envelope: Obj, rpc_id: str) -> web.StreamResponse:
         encoded = json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode()
-        if fault is None:
-            response = web.Response(body=encoded, headers={"Content-Type": "application/json"})
-            response.enable_chunked_encoding()
-            if self.host.gzips:
-                response.enable_compression()
-            return response
-        if fault.drop == "before":
-            cut(request)
-            return web.Response()
-        content = fault.content(rpc_id) if fault.answers else encoded
-        return await send(request, fault, content, fault.content_type)
+        if fault is not None:
+            return await fault.send(request, fault.content(rpc_id, encoded), "application/json")
+        response = web.Response(body=encoded, headers={"Content-Type": "application/json"})
+        response.enable_chunked_encoding()
+        if self.host.gzips and "gzip" in request.headers.get("Accept-Encoding", ""):
+            response.enable_compression(web.ContentCoding.gzip)
+        return response
 
     async def respond(self, name: str, method: Method, body: object, rpc_id: str) -> Obj:
         """Return the envelope that answers a body."""

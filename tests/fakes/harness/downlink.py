@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import WSMsgType, web
 
-from tests.fakes.harness.carrier import plain
+from tests.fakes.harness.carrier import PLAIN, plain
 from tests.fakes.harness.dialect import Obj
 from tests.fakes.harness.legacy import view
 from tests.fakes.harness.notices import (
@@ -68,8 +68,8 @@ class Downlink:
             response.headers.update({"Connection": "Upgrade", "Upgrade": "websocket"})
             return response
         fault = self.host.fault(name)
-        if fault is not None and fault.status != 200:
-            return plain(fault.status, "handler failure: fake")
+        if fault is not None and fault.breaks_socket:
+            return await fault.send(request, fault.content(""), PLAIN)
         socket = web.WebSocketResponse(max_msg_size=0)
         await socket.prepare(request)
         self.host.record(name, None)
@@ -107,11 +107,16 @@ class Downlink:
             return plain(400, "body is not JSON")
         self.host.record("respond", body)
         fault = self.host.fault("respond")
-        if fault is not None and fault.status != 200:
-            return plain(fault.status, "handler failure: fake")
+        if fault is not None:
+            await fault.wait()
+            if fault.loses_request:
+                return await fault.send(request, fault.content(""), "application/json")
         reason = self._answered(body)
         receipt: Obj = {"accepted": True} if reason is None else {"accepted": False, "reason": reason}
-        return web.Response(body=json.dumps(receipt).encode(), headers={"Content-Type": "application/json"})
+        encoded = json.dumps(receipt).encode()
+        if fault is not None:
+            return await fault.send(request, fault.content("", encoded), "application/json")
+        return web.Response(body=encoded, headers={"Content-Type": "application/json"})
 
     def _answered(self, body: object) -> str | None:
         """Take an answer; return why it is not accepted."""

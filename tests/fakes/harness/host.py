@@ -7,7 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, Unpack
 
 from aiohttp import web
 
@@ -15,7 +15,7 @@ from harness_client.types import Generation
 from tests.fakes.harness.carrier import fenced, plain
 from tests.fakes.harness.dialect import DIALECTS, Flavour
 from tests.fakes.harness.downlink import Downlink
-from tests.fakes.harness.faults import Fault, cut, send
+from tests.fakes.harness.faults import Fault, How
 from tests.fakes.harness.legacy import Legacy
 from tests.fakes.harness.login import Login
 from tests.fakes.harness.model import Model
@@ -97,9 +97,14 @@ class FakeHarness:
             return self.world.sessions[id_]
         return self.world.create(id_, cwd, parent=parent, origin=origin)
 
-    def fail(self, fault: Fault) -> None:
-        """Let a method go wrong; see :class:`Fault`. Earlier faults of a method come first until they are used up."""
+    def fail(self, method: str, **how: Unpack[How]) -> Fault:
+        """Let a method go wrong, ``*`` for all, ``login`` for the login; see :class:`How`.
+
+        Earlier faults of a method come first until they are used up.
+        """
+        fault = Fault(method, how)
         self._faults.append(fault)
+        return fault
 
     def heal(self) -> None:
         """Take back every fault."""
@@ -166,6 +171,7 @@ class FakeHarness:
             router.add_post("/api/{method:.+}", self.legacy.post)
             router.add_route("*", "/api{rest:.*}", _not_found)
             router.add_get("/{path:.*}", _single_page)
+        app.on_response_prepare.append(self._headers)
         self._runner = web.AppRunner(
             app, keepalive_timeout=5, handler_cancellation=True, shutdown_timeout=0.2, access_log=None
         )
@@ -175,6 +181,12 @@ class FakeHarness:
         listener.bind(("127.0.0.1", self.port))
         self.port = listener.getsockname()[1]
         await web.SockSite(self._runner, listener, backlog=2048).start()
+
+    async def _headers(self, _: web.Request, response: web.StreamResponse) -> None:
+        """Say what a Node host says of its connections: they live five idle seconds."""
+        response.headers["Server"] = "fake"
+        if "Connection" not in response.headers and response.status != 101:
+            response.headers.update({"Connection": "keep-alive", "Keep-Alive": "timeout=5"})
 
     @web.middleware
     async def _fence(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -191,10 +203,8 @@ class FakeHarness:
         fault = self.fault("login")
         if fault is not None:
             await fault.wait()
-            if fault.drop == "before":
-                cut(request)
-                return web.Response()
-            return await send(request, fault, fault.content(""), "text/plain")
+            if fault.loses_request:
+                return await fault.send(request, fault.content(""), "text/plain")
         return self.login.index(request)
 
     # -- what the faces use -----------------------------------------------------------------------------------------

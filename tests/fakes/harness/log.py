@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
@@ -48,6 +48,8 @@ class Log:
         self._starts: list[int] = []
         self._tail: list[Obj] | None = None
         self._length = 0
+        self.cursor = -1
+        """The newest seq, -1 when empty."""
 
     def __len__(self) -> int:
         return self._length
@@ -59,11 +61,6 @@ class Log:
     def __iter__(self) -> Iterator[Obj]:
         return (self[i] for i in range(self._length))
 
-    @property
-    def cursor(self) -> int:
-        """The newest seq, -1 when empty."""
-        return _seq(self[self._length - 1]) if self._length else -1
-
     def append(self, event: Obj) -> None:
         """Write one event."""
         if self._tail is None:
@@ -71,12 +68,14 @@ class Log:
             self._add(self._tail)
         self._tail.append(event)
         self._length += 1
+        self.cursor = max(self.cursor, _seq(event))
 
     def extend_lazily(self, part: Generated) -> None:
         """Write events that are made when they are read."""
         self._add(part)
         self._length += len(part)
         self._tail = None
+        self.cursor = _seq(self[self._length - 1]) if self._length else -1
 
     def _add(self, part: Sequence[Obj]) -> None:
         self._parts.append(part)
@@ -103,12 +102,8 @@ class Log:
         return Cut(self._slice(start, end), has_more=start > 0)
 
     def _index_of(self, seq: int) -> int:
-        """Return the index of the first event with at least this seq; a log that is dense answers at once."""
-        if 0 <= seq < self._length and self[seq].get("seq") == seq:
-            return seq
-        if seq > self.cursor:
-            return self._length
-        return next((i for i in range(self._length) if _seq(self[i]) >= seq), self._length)
+        """Return the index of the first event with at least this seq."""
+        return bisect_left(range(self._length), seq, key=lambda index: _seq(self[index]))
 
     def _slice(self, start: int, end: int) -> list[Obj]:
         return [self[i] for i in range(start, end)]
@@ -121,7 +116,7 @@ def counts(event: Obj) -> bool:
 
 def _seq(event: Obj) -> int:
     seq = event.get("seq")
-    return seq if isinstance(seq, int) else -1
+    return seq if isinstance(seq, int) and not isinstance(seq, bool) else -1
 
 
 def _first_source(event: Obj) -> int:

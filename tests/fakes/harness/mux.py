@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from aiohttp import WSMsgType, web
 
 from tests.fakes.harness import projections
-from tests.fakes.harness.carrier import plain, session_of
+from tests.fakes.harness.carrier import PLAIN, plain, session_of
 from tests.fakes.harness.dialect import Obj
 from tests.fakes.harness.fields import Fields, Malformed
 from tests.fakes.harness.modern import arguments, matching
@@ -48,8 +48,8 @@ class Mux:
         if request.headers.get("Upgrade", "").lower() != "websocket":
             return plain(404, "not found")
         fault = self.host.fault("remote.mux")
-        if fault is not None and fault.status != 200:
-            return plain(fault.status, "unauthorized" if fault.status == 401 else "handler failure: fake")
+        if fault is not None and fault.breaks_socket:
+            return await fault.send(request, fault.content(""), PLAIN)
         socket = web.WebSocketResponse(max_msg_size=0, heartbeat=self.host.heartbeat)
         await socket.prepare(request)
         self.host.record("remote.mux", None)
@@ -109,8 +109,8 @@ class Connection:
         fault = self._host.fault(endpoint)
         if fault is not None:
             await fault.wait()
-        if fault is not None and fault.error is not None:
-            self._out.put_nowait({"type": "error", "streamId": id_, "error": fault.error})
+        if fault is not None and "error" in fault.how:
+            self._out.put_nowait({"type": "error", "streamId": id_, "error": fault.how["error"]})
             return
         opener = {
             "session/follow": self._follow, "$events": self._events, "workspace/follow": self._workspaces,
@@ -129,8 +129,12 @@ class Connection:
 
     def _no_stream(self, endpoint: str) -> Refused:
         if self._modern.method(endpoint) is None:
-            return Refused("invocation-unavailable", f"typert gateway: {endpoint}: no such endpoint")
-        message = f"typert gateway: {endpoint}: unary Remote methods must be called through the unary carrier"
+            return Refused(
+                "invocation-unavailable",
+                f"typert gateway: {endpoint}: no active Remote method exports this endpoint",
+                {"endpoint": endpoint},
+            )
+        message = f"typert gateway: {endpoint}: unary Remote methods cannot be opened through the stream carrier"
         return Refused("signature-invalid", message, {"endpoint": endpoint})
 
     def cancel(self, id_: str) -> None:
@@ -189,7 +193,7 @@ class Connection:
 
     def _control(self, id_: str, _: Fields) -> None:
         sessions = {id_: projections.projections(session) for id_, session in self._world.sessions.items()}
-        self._item(id_, {"type": "baseline", "value": {"sessions": sessions}})
+        self._item(id_, {"type": "baseline", "value": {"projections": sessions}})
         self._streams[id_] = _control_items
 
 

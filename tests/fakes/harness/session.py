@@ -40,7 +40,8 @@ class Session:
         self.cached_as_of = -1
         self.tool_names: dict[str, str] = {}
         self.attachments: dict[str, Obj] = {}
-        self.scripted_pages: list[Cut] = []
+        self._pages: list[Cut] = []
+        self._scripted_cursor = -1
         self._task: asyncio.Task[None] | None = None
         self._title_for: list[int] | None = None
 
@@ -67,7 +68,7 @@ class Session:
         """Queue a prompt, or steer it into the running turn; start the turn when none runs."""
         self.wake()
         source: Obj = {"kind": "user"} if request is None else {"kind": "user", "rpcId": request}
-        target = NEXT_STEP if mode == "steer" and self.running else NEXT_TURN
+        target = NEXT_STEP if mode == "steer" else NEXT_TURN
         queued = events.message(self.world.mint.uuid(), content, source)
         self._splice(target, len(self.queues[target]), inserted=[queued])
         self.last_prompt_at = self.world.mint.now()
@@ -104,18 +105,15 @@ class Session:
             self.write(draft("session/end-seed"))
 
     def page(self, *, limit: int, before: int | None = None, through: int | None = None) -> Cut:
-        """Cut a page, or hand out the next scripted one."""
-        if self.scripted_pages:
-            return self.scripted_pages.pop(0) if len(self.scripted_pages) > 1 else self.scripted_pages[0]
+        """Cut a page, or hand out the next scripted one; the last of them again and again."""
+        if self._pages:
+            return self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
         return self.log.cut(limit=limit, before=before, through=through)
 
     @property
     def cursor(self) -> int:
         """The newest seq a page may be asked for."""
-        if self.scripted_pages:
-            seqs = [e.get("seq") for page in self.scripted_pages for e in page.events]
-            return max((s for s in seqs if isinstance(s, int)), default=-1)
-        return self.log.cursor
+        return self._scripted_cursor if self._pages else self.log.cursor
 
     # -- what a turn does -------------------------------------------------------------------------------------------
 
@@ -289,8 +287,14 @@ class Session:
         """Append an event as it stands; ``seq`` may be anything a hostile host would send."""
         if seq is None:
             return self.write(dict(event))
-        self._append({"type": event.pop("type"), "seq": seq, "time": self.world.mint.now(), **event})
+        self._append({**event, "seq": seq, "time": self.world.mint.now()})
         return seq if isinstance(seq, int) else -1
+
+    def script_pages(self, *pages: Cut) -> None:
+        """Answer the coming reads with these pages, whatever they ask; the first holds the cursor."""
+        self._pages = list(pages)
+        seqs = [event.get("seq") for event in pages[0].events]
+        self._scripted_cursor = max((seq for seq in seqs if isinstance(seq, int)), default=0)
 
     def notice(self, words: str, kind: str = "tool-jobs") -> None:
         """Let the host open a turn of its own, as a finished background job does."""
