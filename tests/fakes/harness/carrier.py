@@ -137,7 +137,7 @@ class Carrier:
             if fault.loses_request:
                 return await fault.send(request, fault.content(rpc_id), "application/json")
         envelope = await self.respond(name, method, body, rpc_id)
-        encoded = json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode()
+        encoded = json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
         if fault is not None:
             return await fault.send(request, fault.content(rpc_id, encoded), "application/json")
         response = web.Response(body=encoded, headers={"Content-Type": "application/json"})

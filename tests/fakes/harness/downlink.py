@@ -97,7 +97,7 @@ class Downlink:
             kind, payload, rpc_id = await waiting.get()
             frame: Obj = {"type": "server-request", "rpcId": rpc_id or self.world.mint.uuid(), "method": kind}
             frame["payload"] = {"type": kind, **payload}
-            await socket.send_str(json.dumps(frame, ensure_ascii=False))
+            await socket.send_str(json.dumps(frame))
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Answer ``POST /api/respond``: always 200, with a receipt."""

@@ -101,7 +101,7 @@ class Connection:
         """Send frames as they come."""
         while True:
             frame = await self._out.get()
-            await socket.send_str(json.dumps(frame, ensure_ascii=False, separators=(",", ":")))
+            await socket.send_str(json.dumps(frame, separators=(",", ":")))
 
     async def open(self, id_: str, endpoint: str, payload: object) -> None:
         """Open a stream, or tell why not."""
