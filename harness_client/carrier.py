@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 
 import aiohttp
 import msgspec
+from aiohttp.http_exceptions import ContentEncodingError
 
 from harness_client.address import Address
 from harness_client.decode import JsonText, off_loop
@@ -182,7 +183,7 @@ def _translate(error: Exception, what: str) -> HarnessError:
     match error:
         case TimeoutError():
             return TimedOut(f"{what}: {name}")
-        case aiohttp.ClientPayloadError() if isinstance(error.__cause__, aiohttp.http.HttpProcessingError):
+        case aiohttp.ClientPayloadError() if isinstance(error.__cause__, ContentEncodingError):
             return Malformed(f"{what}: {name}")
         case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | OSError():
             return Unreachable(f"{what}: {name}")

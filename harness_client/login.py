@@ -36,7 +36,7 @@ async def log_in(carrier: Carrier) -> None:
     if token is None:
         raise Unauthorized("the host wants a token: use the whole address it prints at its start")
     status = await carrier.get({"token": token})
-    if status == _SEE_OTHER and carrier.logged_in():
-        return
-    check_status(status, "login")
-    raise WrongHost("login: the host gave no cookie")
+    if status != _SEE_OTHER:
+        check_status(status, "login")
+    if not carrier.logged_in():
+        raise WrongHost("login: the host gave no cookie")

@@ -1,0 +1,47 @@
+"""A fake host of every release line, and a client that talks to it over a real socket."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from harness_client.client import Address, HarnessClient
+from tests.fakes.harness import FakeHarness
+from tests.fakes.harness.dialect import DIALECTS, Flavour
+
+FLAVOURS: tuple[Flavour, ...] = ("0.1.0", "0.1.2", "0.1.5", "0.2")
+MODERN: tuple[Flavour, ...] = ("0.1.2", "0.1.5", "0.2")
+
+
+def serve(flavour: Flavour) -> AbstractAsyncContextManager[FakeHarness]:
+    return FakeHarness(DIALECTS[flavour].generation, flavour=flavour)
+
+
+def connect(host: FakeHarness) -> HarnessClient:
+    return HarnessClient(Address.parse(host.url))
+
+
+@pytest.fixture(params=FLAVOURS)
+async def host(request: pytest.FixtureRequest) -> AsyncIterator[FakeHarness]:
+    async with serve(request.param) as host:
+        yield host
+
+
+@pytest.fixture
+async def client(host: FakeHarness) -> AsyncIterator[HarnessClient]:
+    async with connect(host) as client:
+        yield client
+
+
+@pytest.fixture
+async def legacy() -> AsyncIterator[FakeHarness]:
+    async with serve("0.1.0") as host:
+        yield host
+
+
+@pytest.fixture
+async def modern() -> AsyncIterator[FakeHarness]:
+    async with serve("0.2") as host:
+        yield host

@@ -1,0 +1,374 @@
+"""The calls of the client mean the same on every release line."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from pathlib import Path
+
+import pytest
+
+from harness_client.client import CALL_SECONDS, Address, HarnessClient
+from harness_client.errors import Conflict, HarnessError, Malformed, Refused, SessionNotFound, TimedOut, Unsupported
+from harness_client.events import AssistantMessage, Text, TurnEnd, UserMessage
+from harness_client.types import (
+    AttachmentId,
+    Generation,
+    ImagePart,
+    ModelChoice,
+    PromptMode,
+    QueueAction,
+    QueueItemId,
+    RequestId,
+    SessionId,
+    TextPart,
+)
+from tests.fakes.clock import FakeClock
+from tests.fakes.harness import FakeHarness, How, Session, say
+from tests.harness_client.conftest import connect
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def past(host: FakeHarness, turns: int = 2) -> Session:
+    session = host.session()
+    session.dialogue(turns)
+    return session
+
+
+async def test_health_tells_the_generation(host: FakeHarness, client: HarnessClient) -> None:
+    assert (await client.health()).generation is host.dialect.generation
+
+
+async def test_a_session_is_created_listed_renamed(host: FakeHarness, client: HarnessClient) -> None:
+    session = await client.create_session(cwd="/srv/project", preset="minimal")
+    assert await client.create_session(session=session, cwd="/srv/project") == session
+    with pytest.raises(Conflict):
+        await client.create_session(session=session, cwd="/srv/other")
+    assert await client.rename_session(session, "  My  title ") == "My title"
+    (summary,) = await client.sessions()
+    assert (summary.id, summary.title, summary.cwd) == (session, "My title", "/srv/project")
+    assert (summary.preset, summary.running, summary.subagent) == ("minimal", False, False)
+
+
+async def test_sessions_come_newest_first_and_subagents_are_marked(host: FakeHarness, client: HarnessClient) -> None:
+    old = host.session()
+    child = host.session("child", parent=old.id, origin="subagent")
+    newest, oldest = await client.sessions()
+    assert (newest.id, newest.parent, newest.subagent) == (child.id, old.id, True)
+    assert (oldest.id, oldest.parent, oldest.subagent) == (old.id, None, False)
+
+
+async def test_pages_join_without_gap_or_overlap(host: FakeHarness, client: HarnessClient) -> None:
+    session = SessionId(past(host, 60).id)
+    page = await client.page(session, limit=50)
+    pages = [page]
+    while page.has_more:
+        page = await client.page(session, before=page.oldest, through=page.through, limit=50)
+        pages.append(page)
+    seqs = [seq for page in reversed(pages) for seq in sorted(page.sources)]
+    assert seqs == list(range(len(seqs)))
+    assert len(pages) == 3
+    words = [e.blocks for page in reversed(pages) for e in page.events if isinstance(e, UserMessage)]
+    assert words == [(Text(f"u{k}"),) for k in range(1, 61)]
+
+
+async def test_reading_is_nothing_but_reading(host: FakeHarness) -> None:
+    session = past(host)
+    await host.restart()
+    async with connect(host) as client:
+        await client.page(SessionId(session.id))
+        await client.projections(SessionId(session.id))
+        await client.running(SessionId(session.id))
+    assert host.writes == []
+    assert not session.attached
+
+
+async def test_a_cold_session_is_read_to_its_true_end(host: FakeHarness) -> None:
+    session = past(host)
+    await host.restart()
+    session.cached_as_of = 3
+    async with connect(host) as client:
+        page = await client.page(SessionId(session.id))
+    assert page.newest == session.log.cursor
+
+
+async def test_an_unknown_session_is_not_found(host: FakeHarness, client: HarnessClient) -> None:
+    nope = SessionId("nope")
+    for call in (
+        client.page(nope),
+        client.projections(nope),
+        client.running(nope),
+        client.cancel(nope),
+        client.fork_session(nope),
+        client.rename_session(nope, "x"),
+        client.prompt(nope, [TextPart("x")], request=RequestId("r")),
+    ):
+        with pytest.raises(SessionNotFound):
+            await call
+    with pytest.raises(SessionNotFound):
+        async with client.follow(nope):
+            pass
+
+
+async def test_a_prompt_runs_and_is_found_by_its_request(host: FakeHarness, client: HarnessClient) -> None:
+    session = await client.create_session()
+    host.model.script("an answer")
+    await client.prompt(session, [TextPart("hello")], request=RequestId("mine"))
+    await host.settle()
+    page = await client.page(session)
+    (prompt,) = [e for e in page.events if isinstance(e, UserMessage) and e.source and e.source.request == "mine"]
+    assert prompt.blocks == (Text("hello"),)
+    (said,) = [e for e in page.events if isinstance(e, AssistantMessage)]
+    assert said.blocks[-1] == Text("an answer")
+
+
+async def test_half_a_surrogate_pair_goes_both_ways(host: FakeHarness, client: HarnessClient) -> None:
+    session = await client.create_session()
+    host.model.script("cut \ud83d")
+    await client.prompt(session, [TextPart("half \ude00")], request=RequestId("mine"))
+    await host.settle()
+    page = await client.page(session)
+    blocks = [e.blocks for e in page.events if isinstance(e, UserMessage | AssistantMessage)]
+    assert (Text("half \ude00"),) in blocks
+    assert (Text("cut \ud83d"),) in blocks
+    await client.rename_session(session, "title \ud83d")
+    assert (await client.projections(session)).title == "title \ud83d"
+
+
+async def test_an_image_goes_up_and_comes_back(host: FakeHarness, client: HarnessClient) -> None:
+    session = await client.create_session()
+    await client.prompt(session, [TextPart("look"), ImagePart("image/png", PNG, "a.png")], request=RequestId("r"))
+    await host.settle()
+    (known,) = host.session(session).attachments
+    attachment = await client.attachment(session, AttachmentId(known))
+    assert (attachment.media_type, attachment.name, attachment.data) == ("image/png", "a.png", PNG)
+    with pytest.raises(Refused) as refused:
+        await client.attachment(session, AttachmentId("nope"))
+    assert refused.value.reason in {"attachment-error", "session/attachment-invalid"}
+
+
+async def test_running_and_cancel(host: FakeHarness, client: HarnessClient) -> None:
+    session = await client.create_session()
+    assert not await client.running(session)
+    host.model.script(say("a", asyncio.Event()))
+    await client.prompt(session, [TextPart("go")], request=RequestId("r"))
+    assert await client.running(session)
+    assert (await client.projections(session)).running
+    await client.cancel(session)
+    await host.settle()
+    assert [e.reason for e in (await client.page(session)).events if isinstance(e, TurnEnd)] == ["aborted"]
+    await client.cancel(session)  # also when idle
+
+
+async def test_cancelling_a_cold_session_is_nothing(host: FakeHarness, client: HarnessClient) -> None:
+    session = past(host)
+    host.fail("session.cancel", error={"code": "session-not-found", "message": "x (not attached)"})
+    host.fail("session/cancel", error={"code": "session/not-found", "message": "x (not attached)"})
+    await client.cancel(SessionId(session.id))
+
+
+async def test_fork_at_the_end_of_a_turn_takes_the_whole_turn(host: FakeHarness, client: HarnessClient) -> None:
+    session = SessionId(past(host, 3).id)
+    ends = [e.seq for e in (await client.page(session)).events if isinstance(e, TurnEnd)]
+    child = await client.fork_session(session, ends[0])
+    answers = [e.blocks for e in (await client.page(child)).events if isinstance(e, AssistantMessage)]
+    assert answers == [(Text("a1"),)]
+
+
+async def test_models(host: FakeHarness, client: HarnessClient) -> None:
+    session = await client.create_session()
+    catalog = await client.models()
+    assert [model.id for model in catalog.models] == list(host.world.models)
+    assert catalog.default is not None
+    assert catalog.default.model == host.dialect.model
+    assert {effort.id for model in catalog.models for effort in model.efforts} >= {"low", "high"}
+    chosen = await client.select_model(session, ModelChoice("deepseek-official", "deepseek-v4-pro", "low"))
+    assert chosen == ModelChoice("deepseek-official", "deepseek-v4-pro", "low")
+    current = (await client.models(session)).default
+    assert current is not None
+    assert current.model == chosen.model
+    with pytest.raises(Refused, match="model-unavailable"):
+        await client.select_model(session, ModelChoice("nobody", "nothing"))
+
+
+async def test_presets(host: FakeHarness, client: HarnessClient) -> None:
+    presets = await client.presets()
+    assert [preset.id for preset in presets] == list(host.dialect.presets)
+    assert [preset.id for preset in presets if preset.default] == ["standard"]
+    assert all(preset.name for preset in presets)
+    session = await client.create_session()
+    assert await client.select_preset(session, "minimal") == "minimal"
+
+
+async def test_workspaces(host: FakeHarness, client: HarnessClient, tmp_path: Path) -> None:
+    assert (await client.workspaces()).workspaces == ()
+    made = await client.create_workspace(str(tmp_path))
+    session = await client.create_session(workspace=made.id)
+    host.world.archived.append(session)
+    listed = await client.workspaces()
+    (workspace,) = listed.workspaces
+    assert (workspace.id, workspace.path, workspace.sessions) == (made.id, str(tmp_path), (session,))
+    assert listed.archived == {session}
+
+
+async def test_host_commands(host: FakeHarness, client: HarnessClient) -> None:
+    session = await client.create_session()
+    assert "compact" in {command.name for command in await client.commands(session)}
+    done = await client.run_command(session, "/permission read-only")
+    assert (done.known, done.ok) == (True, True)
+    assert done.text
+    wrong = await client.run_command(session, "/permission nope")
+    assert (wrong.known, wrong.ok) == (True, False)
+
+
+async def test_a_host_with_older_argument_names_gets_them(modern: FakeHarness) -> None:
+    modern.fail("commands/execute", error={"code": "gateway/arguments-invalid", "message": "x"}, times=1)
+    async with connect(modern) as client:
+        session = await client.create_session()
+        with pytest.raises(Refused):  # the fake knows the newer names only
+            await client.run_command(session, "/plan")
+    asked = [call.payload for call in modern.calls if call.name == "commands/execute"]
+    assert [sorted(payload["args"]) for payload in asked if isinstance(payload, dict)] == [
+        ["agentId", "line", "submittedAttachments"],
+        ["agentId", "images", "line"],
+    ]
+
+
+async def test_another_refusal_of_a_command_is_not_asked_twice(modern: FakeHarness) -> None:
+    modern.fail("commands/execute", error={"code": "session/agent-busy", "message": "x"})
+    async with connect(modern) as client:
+        session = await client.create_session()
+        with pytest.raises(Refused, match="agent-busy"):
+            await client.run_command(session, "/plan")
+    assert [call.name for call in modern.calls].count("commands/execute") == 1
+
+
+async def test_queue_is_seen_and_changed(modern: FakeHarness) -> None:
+    modern.model.script(say("a", asyncio.Event()))
+    async with connect(modern) as client:
+        session = await client.create_session()
+        await client.prompt(session, [TextPart("one")], request=RequestId("r1"))
+        await modern.until(lambda: bool(modern.session(session).partial))
+        await client.prompt(session, [TextPart("two")], request=RequestId("r2"))
+        await client.prompt(session, [TextPart("three")], request=RequestId("r3"), mode=PromptMode.STEER)
+        queue = (await client.projections(session)).queue
+        assert queue is not None
+        assert [(item.request, item.placement) for item in queue] == [("r3", "steering"), ("r2", "queued")]
+        await client.update_queue(session, queue[0].id, QueueAction.REMOVE)
+        await client.update_queue(session, queue[1].id, QueueAction.STEER)
+        queue = (await client.projections(session)).queue
+        assert queue is not None
+        assert [(item.request, item.placement) for item in queue] == [("r2", "steering")]
+        with pytest.raises(Refused, match="queue-item-not-found"):
+            await client.update_queue(session, QueueItemId("nope"), QueueAction.REMOVE)
+        await client.cancel(session)
+
+
+async def test_legacy_queue_is_known_while_somebody_listens(legacy: FakeHarness) -> None:
+    legacy.model.script(say("a", asyncio.Event()))
+    async with connect(legacy) as client:
+        session = await client.create_session()
+        await client.prompt(session, [TextPart("one")], request=RequestId("r1"))
+        await legacy.until(lambda: bool(legacy.session(session).partial))
+        await client.prompt(session, [TextPart("two")], request=RequestId("r2"))
+        assert (await client.projections(session)).queue is None
+        async with client.follow(session) as items:
+            assert await anext(aiter(items))
+            queue = (await client.projections(session)).queue
+            assert queue is not None
+            assert [(item.request, item.placement) for item in queue] == [("r2", "queued")]
+        assert (await client.projections(session)).queue is None
+        await client.cancel(session)
+
+
+async def test_projections_of_an_attached_session(host: FakeHarness, client: HarnessClient) -> None:
+    session = past(host)
+    session.rename("A title")
+    found = await client.projections(SessionId(session.id))
+    assert (found.title, found.running, found.as_of_seq) == ("A title", False, session.log.cursor)
+
+
+async def test_a_cold_row_is_a_cache_and_not_believed_where_the_host_has_better(modern: FakeHarness) -> None:
+    session = past(modern)
+    await modern.restart()
+    session.cached_as_of = 3
+    async with connect(modern) as client:
+        assert (await client.projections(SessionId(session.id))).as_of_seq == session.log.cursor
+
+
+async def test_a_workspace_must_exist(modern: FakeHarness, tmp_path: Path) -> None:
+    async with connect(modern) as client:
+        with pytest.raises(Refused, match="no such folder"):
+            await client.create_workspace(str(tmp_path / "missing"))
+    assert modern.calls == []
+
+
+async def test_a_call_that_does_not_end_times_out(modern: FakeHarness) -> None:
+    clock = FakeClock()
+    modern.fail("session/list", delay=asyncio.Event())
+    async with HarnessClient(Address.parse(modern.url), clock=clock) as client:
+        call = asyncio.create_task(client.sessions())
+        await clock.sleeping()
+        await clock.advance(CALL_SECONDS)
+        with pytest.raises(TimedOut):
+            await call
+
+
+async def test_the_client_is_of_no_use_outside_its_context(modern: FakeHarness) -> None:
+    client = HarnessClient(Address.parse(modern.url))
+    with pytest.raises(RuntimeError):
+        await client.sessions()
+    async with client:
+        await client.health()
+    with pytest.raises(RuntimeError):
+        await client.sessions()
+
+
+async def test_a_host_without_workspaces_says_so(modern: FakeHarness) -> None:
+    modern.fail("workspace/follow", error={"code": "gateway/invocation-unavailable", "message": "x"})
+    async with connect(modern) as client:
+        with pytest.raises(Unsupported):
+            await client.workspaces()
+
+
+async def test_a_log_that_waits_for_migration_is_read_by_the_bound(modern: FakeHarness) -> None:
+    session = past(modern)
+    modern.fail("session/projections", value={"kind": "migration-required", "values": {}})
+    async with connect(modern) as client:
+        assert (await client.page(SessionId(session.id))).newest == session.log.cursor
+
+
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [
+        (How(error={"code": "gateway/bad-request", "message": "no"}), Refused),
+        (How(error={"code": "session/not-found", "message": "no"}), SessionNotFound),
+        (How(value={"records": [], "hasMore": False}), Malformed),
+    ],
+)
+async def test_a_host_that_names_no_bound_fails_the_page(
+    modern: FakeHarness, how: How, error: type[HarnessError]
+) -> None:
+    session = past(modern)
+    modern.fail("session/projections", status=404)
+    modern.fail("session/page", **how)
+    async with connect(modern) as client:
+        with pytest.raises(error):
+            await client.page(SessionId(session.id))
+
+
+async def test_a_missing_endpoint_is_asked_for_once(modern: FakeHarness) -> None:
+    session = SessionId(past(modern).id)
+    modern.fail("session/projections", status=404)
+    async with connect(modern) as client:
+        await client.page(session)
+        await client.page(session)
+    assert [call.name for call in modern.calls].count("session/projections") == 1
+
+
+def test_the_generation_is_found_out_and_never_given() -> None:
+    assert {member.value for member in Generation} == {"legacy", "modern"}
+    assert set(Address.__dataclass_fields__) == {"base", "token"}
