@@ -14,7 +14,7 @@ from typing import Final
 import filelock
 
 from bridges.state.model import StateError, Trouble
-from bridges.state.upgrades import UPGRADES, Foreign, Newer, upgrade, version
+from bridges.state.upgrades import Foreign, Newer, is_current, upgrade, version
 
 PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
@@ -133,7 +133,7 @@ def _join(path: Path) -> sqlite3.Connection:
     connection: sqlite3.Connection | None = None
     try:
         connection = _plain(path)
-        if version(connection) != len(UPGRADES):
+        if not is_current(connection):
             raise StateError(Trouble.BUSY, path, "being upgraded")
     except BaseException as error:
         if connection is not None:

@@ -70,6 +70,11 @@ def version(connection: sqlite3.Connection) -> int:
     return number
 
 
+def is_current(connection: sqlite3.Connection) -> bool:
+    """Whether the file has seen every step. Raises Foreign, Newer."""
+    return version(connection) == len(UPGRADES)
+
+
 def upgrade(connection: sqlite3.Connection) -> None:
     """Take the missing steps, each in one transaction with its number: a crash leaves the step before or after."""
     for number in range(version(connection), len(UPGRADES)):
