@@ -47,10 +47,9 @@ class TurnReader:
     an event is taken once, by its ``seq``. Reasoning and tool output never enter the text.
     """
 
-    def __init__(self, request: RequestId, *, after: int = -1) -> None:
-        """Start behind the event with seq ``after``: the snapshot taken before the prompt was sent."""
-        self._request = request
-        self._last = after
+    def __init__(self, request: RequestId) -> None:
+        self.request = request
+        self._last = -1
         self._turn: int | None = None
         self._texts: list[str] = []
         self._finished: set[int | None] = set()
@@ -67,6 +66,10 @@ class TurnReader:
     def last(self) -> int:
         """The newest ``seq`` taken."""
         return self._last
+
+    def skip_to(self, seq: int) -> None:
+        """Leave out everything up to ``seq``: the log as it was before the prompt was sent."""
+        self._last = max(self._last, seq)
 
     def take(self, item: Event | TextDelta | StreamReset) -> bool:
         """Take the next item; return whether the text or the state may have changed."""
@@ -94,13 +97,16 @@ class TurnReader:
     def _take_event(self, event: Event) -> bool:
         match event:
             case UserMessage(surface=Surface.APPEND, source=source) if source is not None:
-                self.begun = self.begun or (source.kind == "user" and source.request == self._request)
+                self.begun = self.begun or (source.kind == "user" and source.request == self.request)
             case TurnStart(turn=turn) if not self.begun:
                 self._turn = turn
             case AssistantMessage(surface=Surface.APPEND) if self._owns(event.turn):
                 self._finish_step(event)
             case Damaged(surface=Surface.APPEND, turn=turn) if turn is not None and self._owns(turn):
                 self.damaged = True
+            case Damaged(type="turn/end", turn=turn) if turn is not None and self._owns(turn):
+                self.ending = TurnEnding.OTHER
+                self._live.clear()
             case TurnEnd(turn=turn, reason=reason) if self._owns(turn):
                 self.ending = TurnEnding.of(reason)
                 self._live.clear()

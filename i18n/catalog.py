@@ -37,6 +37,22 @@ class Key(StrEnum):
     HISTORY_EMPTY = "history.empty"
     HISTORY_USAGE = "history.usage"
     HISTORY_SUMMARY = "history.summary"
+    HISTORY_PARAMETER = "history.parameter"
+    HISTORY_UNBOUND = "history.unbound"
+    HISTORY_NOT_REACHED = "history.not_reached"
+    HISTORY_ONLY = "history.only"
+    HISTORY_BOUNDED = "history.bounded"
+    HISTORY_DROPPED = "history.dropped"
+    HISTORY_GONE = "history.gone"
+    HISTORY_CHANGED = "history.changed"
+    HISTORY_UNSUPPORTED = "history.unsupported"
+    HISTORY_TIMED_OUT = "history.timed_out"
+    HISTORY_UNAVAILABLE = "history.unavailable"
+
+    HELP_TITLE = "help.title"
+    HELP_LINE = "help.line"
+    HELP_USAGE = "help.usage"
+    HELP_SUMMARY = "help.summary"
 
     CONFIG_ABSENT = "config.absent"
     CONFIG_UNREADABLE = "config.unreadable"
@@ -64,6 +80,8 @@ class Key(StrEnum):
     DEMO_SCRIPT_OVER = "demo.script_over"
     DEMO_BAD_SCRIPT = "demo.bad_script"
 
+    CHAT_PAIRING = "chat.pairing"
+    CHAT_TOO_LONG = "chat.too_long"
     CHAT_ATTACHMENTS = "chat.attachments"
     CHAT_EMPTY = "chat.empty"
     CHAT_FULL = "chat.full"
@@ -99,6 +117,7 @@ class Key(StrEnum):
 
     SESSION_USAGE = "session.usage"
     SESSION_SUMMARY = "session.summary"
+    SESSION_PARAMETER = "session.parameter"
     SESSION_NO_LIST = "session.no_list"
     SESSION_NO_NUMBER = "session.no_number"
     SESSION_NOT_FOUND = "session.not_found"
@@ -111,6 +130,7 @@ class Key(StrEnum):
 
     SESSIONS_USAGE = "sessions.usage"
     SESSIONS_SUMMARY = "sessions.summary"
+    SESSIONS_PARAMETER = "sessions.parameter"
     SESSIONS_HEADER = "sessions.header"
     SESSIONS_FOOTER = "sessions.footer"
     SESSIONS_NONE = "sessions.none"
@@ -146,9 +166,28 @@ class Key(StrEnum):
 
     STEER_USAGE = "steer.usage"
     STEER_SUMMARY = "steer.summary"
+    STEER_PARAMETER = "steer.parameter"
     STEER_IDLE = "steer.idle"
     STEER_DONE = "steer.done"
     STEER_FAILED = "steer.failed"
+
+    TERMINAL_HEADER = "terminal.header"
+    TERMINAL_UNBOUND = "terminal.unbound"
+    TERMINAL_HINT = "terminal.hint"
+    TERMINAL_DEMO = "terminal.demo"
+
+    START_ADDRESS = "start.address"
+    START_TWO_HOSTS = "start.two_hosts"
+    START_BAD_SESSION = "start.bad_session"
+    START_UNREACHABLE = "start.unreachable"
+    START_TIMED_OUT = "start.timed_out"
+    START_UNAUTHORIZED = "start.unauthorized"
+    START_FORBIDDEN = "start.forbidden"
+    START_WRONG_HOST = "start.wrong_host"
+    START_HOST_FAILED = "start.host_failed"
+    START_NO_RUNTIME = "start.no_runtime"
+    START_HOME_IN_USE = "start.home_in_use"
+    START_NOT_READY = "start.not_ready"
 
 
 @functools.cache
