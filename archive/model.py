@@ -17,6 +17,10 @@ NodeId = NewType("NodeId", str)
 """Names a session (its root), a pair or a summary. Never parsed, never changed once it is in an archive."""
 
 
+MAX_NOTICES = 20
+"""Warnings kept of one session; a log that is broken all over needs no more to say so."""
+
+
 class Host(StrEnum):
     """Whose native sessions an archive was made from."""
 

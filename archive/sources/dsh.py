@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from archive.model import Code, Host, Notice, Scan, Stamp
-from archive.pairs import project
+from archive.model import MAX_NOTICES, Code, Host, Notice, Scan, Stamp
+from archive.pairs import Close, project
 from archive.sources.dsh_lineage import Kin, members
 from archive.sources.dsh_log import DshLog, Header, log_file, peek
-from archive.sources.dsh_turns import Speaker, Turns
+from archive.sources.dsh_turns import Log, Speaker, moments
 from archive.sources.native import Discovery
-from archive.times import Instant
+from archive.times import EPOCH, Instant
 from harness_client.types import SessionId
 
 
@@ -26,16 +26,16 @@ class DshSession:
 
     def read(self) -> Scan:
         """See :class:`archive.sources.native.NativeSession`."""
-        log = DshLog(self.file, self.session)
-        items = log.read()
+        file = DshLog(self.file, self.session)
+        items = file.read()
         header = next(items, None)
         if not isinstance(header, Header) or header.session != self.session:
             raise FileNotFoundError(self.session)
-        turns = Turns(speaker(kin(header)))
+        log = Log()
         for item in items:
             if not isinstance(item, Header):
-                turns.take(item)
-        return scan(kin(header), header.created_at, self.stamp, turns, log.notices)
+                log.take(item)
+        return scan(kin(header), self.stamp, log, header.created_at, file.notices)
 
 
 def kin(header: Header) -> Kin:
@@ -43,24 +43,21 @@ def kin(header: Header) -> Kin:
     return Kin(header.session, header.parent, header.subagent, header.cwd)
 
 
-def speaker(one: Kin) -> Speaker:
-    """Say who speaks in a session's log."""
-    return Speaker(one.subagent, one.parent if one.subagent else None)
-
-
-def scan(one: Kin, created_at: Instant, stamp: Stamp, turns: Turns, notices: list[Notice]) -> Scan:
-    """Project a log that was taken whole."""
-    projection = project(Host.DSH, one.session, turns.moments())
+def scan(one: Kin, stamp: Stamp, log: Log, created_at: Instant | None, notices: list[Notice]) -> Scan:
+    """Project a log that was taken whole. Without ``created_at`` a session begins with its first message."""
+    line = moments(log, Speaker(one.subagent, one.parent if one.subagent else None))
+    projection = project(Host.DSH, one.session, line)
+    messages = [moment for moment in line if not isinstance(moment.act, Close)]
     return Scan(
         host=Host.DSH,
         session=one.session,
-        title=turns.title,
-        created_at=created_at,
+        title=log.title,
+        created_at=created_at or (messages[0].at if messages else EPOCH),
         lineage=one.lineage,
-        stamp=replace(stamp, entries=turns.count, last_entry=turns.last),
+        stamp=replace(stamp, entries=len(log.events), last_entry=messages[-1].entry if messages else None),
         pairs=projection.pairs,
         branches=projection.branches,
-        warnings=tuple(notices),
+        warnings=tuple(notices[:MAX_NOTICES]),
     )
 
 

@@ -1,7 +1,7 @@
 """A dsh event log as moments, turn by turn (facts SESSIONS 2.4, 2.5, 3.3).
 
 What a message means is known only when its turn has ended: an answer is final with the persisted ``stop`` of the
-turn's last message and the turn's own ``completed``. So the messages of a turn wait here for its end.
+turn's last message and the turn's own ``completed``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from harness_client.events import (
     HUMAN,
     AssistantMessage,
     Block,
-    ChunkFinish,
     Event,
     File,
     Image,
     StreamReset,
-    Surface,
     Text,
     TextDelta,
     Title,
@@ -32,20 +30,16 @@ from harness_client.events import (
     TurnStart,
     UserMessage,
 )
+from harness_client.transcript import COMPLETED, Turn, turns
 from harness_client.types import SessionId
 
-_TURN_ENDS = {
+_ENDS = {
     "aborted": EndReason.ABORTED,
     "blocked": EndReason.ABORTED,
     "error": EndReason.ERROR,
     "max-tokens": EndReason.LENGTH,
 }
-_FINISHES = {
-    "aborted": EndReason.ABORTED,
-    "error": EndReason.ERROR,
-    "max-tokens": EndReason.LENGTH,
-}
-_COMPLETED = "completed"
+"""What reasons of a turn's end, and finish reasons of a message, make of a pair; any other interrupts it."""
 _BY_HARNESS = re.compile(r'Your parent agent id is "|Agent \S+ sent a message: ?\Z')
 """How the host's own blocks around a coordinator's words begin."""
 
@@ -58,84 +52,89 @@ class Speaker:
     coordinator: SessionId | None
 
 
-class Turns:
-    """Takes a log's events in order and lays them out as moments."""
+class Log:
+    """A log while it is read: its events, and the text that old hosts streamed into it."""
 
-    def __init__(self, speaker: Speaker) -> None:
-        self._speaker = speaker
-        self._moments: list[Moment] = []
-        self._waiting: list[UserMessage | AssistantMessage] = []
-        self._running = False
-        self._finishes: dict[tuple[int, int | None], str] = {}
-        self._streamed: list[str] = []
-        self._entries: set[str] = set()
+    def __init__(self) -> None:
+        self.events: list[Event] = []
         self.title: str | None = None
-        self.count = 0
-        self.last: str | None = None
-        """Id of the last message."""
+        self._streamed: dict[int, str] = {}
+        self._cut_off: dict[int, str] = {}
 
     def take(self, item: Event | TextDelta | StreamReset) -> None:
         """Take the next event, or streamed text that lies between two."""
-        if not isinstance(item, TextDelta | StreamReset):
-            self.count += 1
         match item:
-            case UserMessage() if item.surface is not Surface.REPLACE and self._origin(item) is not None:
-                self._waiting.append(item)
-            case AssistantMessage() if item.surface is not Surface.REPLACE:
-                self._waiting.append(item)
-                self._streamed.clear()
-            case ChunkFinish():
-                self._finishes[item.turn, item.step] = item.reason
-            case TextDelta():
-                self._streamed.append(item.text)
-            case StreamReset():
-                self._streamed.clear()
-            case TurnStart():
-                if self._running:
-                    self._settle("interrupted")  # the host died and began anew without closing the old turn
-                self._running = True
+            case TextDelta(turn, _, text):
+                self._streamed[turn] = self._streamed.get(turn, "") + text
+                return
+            case StreamReset(turn):
+                self._streamed.pop(turn, None)
+                return
+            case AssistantMessage() | TurnStart():
+                self._streamed.pop(item.turn, None)
             case TurnEnd():
-                self._settle(item.reason)
-                self._running = False
-            case Title():
-                self.title = clean(item.title).strip() or None
+                self._cut_off[item.seq] = self._streamed.pop(item.turn, "")
+            case Title(title=title):
+                self.title = clean(title).strip() or None
             case _:
                 pass
+        self.events.append(item)
 
-    def moments(self) -> list[Moment]:
-        """Return everything so far; a turn that still runs leaves its pair open."""
-        self._settle(None)
-        return self._moments
+    def cut_off(self, turn: Turn) -> str:
+        """Return what the model had said at the turn's end, or by now, without a message to hold it."""
+        return clean(self._cut_off.get(turn.end.seq, "") if turn.end else self._streamed.get(turn.number, ""))
 
-    def _settle(self, reason: str | None) -> None:
-        """Lay out the waiting messages of a turn that ended for ``reason``, or None while it runs."""
-        messages, self._waiting = self._waiting, []
-        for message, following in zip_longest(messages, messages[1:]):
-            if isinstance(message, UserMessage):
-                self._add(message, Human(self._text(message.blocks), self._origin(message) or Origin.USER))
+
+def moments(log: Log, speaker: Speaker) -> list[Moment]:
+    """Lay a log out. A turn that nothing ended leaves its pair open, unless another turn began after it."""
+    layout = _Layout(speaker)
+    found = turns(log.events)
+    for turn, following in zip_longest(found, found[1:]):
+        abandoned = "interrupted" if following else None
+        layout.add(turn, turn.end.reason if turn.end else abandoned, log.cut_off(turn))
+    return layout.moments
+
+
+class _Layout:
+    """Moments in one line; each turn adds its messages, and its end where no message stands for it."""
+
+    def __init__(self, speaker: Speaker) -> None:
+        self.moments: list[Moment] = []
+        self._speaker = speaker
+        self._entries: set[str] = set()
+
+    def add(self, turn: Turn, reason: str | None, cut_off: str) -> None:
+        spoken = [
+            (message, self._origin(message) if isinstance(message, UserMessage) else None) for message in turn.messages
+        ]
+        said = [(message, origin) for message, origin in spoken if origin or isinstance(message, AssistantMessage)]
+        for (message, origin), following in zip_longest(said, (message for message, _ in said[1:])):
+            if isinstance(message, AssistantMessage):
+                cut = following is None and turn.damaged
+                self._append(message, Step() if cut else self._answer(message, following, reason))
             else:
-                self._add(message, self._answer(message, following, reason))
-        partial, self._streamed = clean("".join(self._streamed)), []
-        if reason is not None or partial:
-            self._append(f"turn-{len(self._moments)}", self._now(), Close(_end(reason), partial))
+                self._append(message, Human(self._text(message.blocks), origin or Origin.USER))
+        if reason is not None or cut_off:
+            end = EndReason.INTERRUPTED if turn.damaged else _end(reason)
+            at = self.moments[-1].at if self.moments else EPOCH
+            self._link(f"end-of-{turn.number}", at, Close(end, cut_off))
 
     def _answer(
         self, message: AssistantMessage, following: UserMessage | AssistantMessage | None, reason: str | None
     ) -> Act:
         text = self._text(message.blocks)
         calls = any(isinstance(block, ToolCallBlock) for block in message.blocks)
-        finish = message.finish or self._finishes.get((message.turn, message.step))
-        final = finish == "stop" and not calls and not message.interrupted and bool(text.strip())
-        if isinstance(following, UserMessage) and final:
+        final = message.finish == "stop" and not calls and not message.interrupted and bool(text.strip())
+        if final and isinstance(following, UserMessage):
             return Reply(text, EndReason.STOP)  # answered; a late steer opens the next pair inside the same turn
         if following is not None or (calls and not message.interrupted):
             return Step()
-        if reason == _COMPLETED and not final and text.strip():
-            return Reply(text, _FINISHES.get(finish or "", EndReason.INTERRUPTED))
-        return Reply(text, EndReason.STOP if reason == _COMPLETED and final else _end(reason))
+        if reason == COMPLETED and text.strip():
+            return Reply(text, EndReason.STOP if final else _ENDS.get(message.finish or "", EndReason.INTERRUPTED))
+        return Reply(text, _end(reason))
 
     def _origin(self, message: UserMessage) -> Origin | None:
-        """Who speaks; None for everything that no person and no coordinator said."""
+        """Say who speaks; None for everything that neither a person nor a coordinator said."""
         source = message.source
         if source is None:
             return None
@@ -147,7 +146,7 @@ class Turns:
         return Origin.DELEGATION if source.kind == "coordinator" or relayed else None
 
     def _text(self, blocks: tuple[Block, ...]) -> str:
-        return join(text for block in blocks if (text := self._visible(block)))
+        return join(map(self._visible, blocks))
 
     def _visible(self, block: Block) -> str:
         match block:
@@ -160,23 +159,20 @@ class Turns:
             case _:
                 return ""
 
-    def _add(self, message: UserMessage | AssistantMessage, act: Act) -> None:
+    def _append(self, message: UserMessage | AssistantMessage, act: Act) -> None:
         entry = clean(message.id or "")
         if not entry or entry in self._entries:
             entry = f"seq-{message.seq}"
         self._entries.add(entry)
-        self.last = entry
-        self._append(entry, from_millis(message.time) or self._now(), act)
+        before = self.moments[-1].at if self.moments else EPOCH
+        self._link(entry, from_millis(message.time) or before, act)
 
-    def _append(self, entry: str, at: Instant, act: Act) -> None:
-        self._moments.append(Moment(entry, at, len(self._moments) - 1 if self._moments else None, act))
-
-    def _now(self) -> Instant:
-        return self._moments[-1].at if self._moments else EPOCH
+    def _link(self, entry: str, at: Instant, act: Act) -> None:
+        self.moments.append(Moment(entry, at, len(self.moments) - 1 if self.moments else None, act))
 
 
 def _end(reason: str | None) -> EndReason:
     """Translate a turn's end that brought no valid answer."""
     if reason is None:
         return EndReason.OPEN
-    return EndReason.EMPTY if reason == _COMPLETED else _TURN_ENDS.get(reason, EndReason.INTERRUPTED)
+    return EndReason.EMPTY if reason == COMPLETED else _ENDS.get(reason, EndReason.INTERRUPTED)

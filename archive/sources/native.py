@@ -11,7 +11,7 @@ from archive.model import Host, Notice, Scan, Stamp
 from harness_client.types import SessionId
 
 
-class NativeSession(Protocol):
+class Found(Protocol):
     """A session found, not yet read. Its stamp was taken when it was found."""
 
     @property
@@ -21,6 +21,10 @@ class NativeSession(Protocol):
     @property
     def stamp(self) -> Stamp:
         """The state it was found in."""
+
+
+class NativeSession(Found, Protocol):
+    """A session found on this machine."""
 
     def read(self) -> Scan:
         """Read it whole. Raises OSError when that fails."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from archive.model import Code, Host, Lineage, Notice, Parentage, Scan, Stamp
+from archive.model import MAX_NOTICES, Code, Host, Lineage, Notice, Parentage, Scan, Stamp
 from archive.pairs import project
 from archive.sources.native import Discovery, same_directory
 from archive.sources.pi_entries import NEWEST_FORMAT, Entries, Header, read_header
@@ -55,7 +55,7 @@ def _scan(entries: Entries, stamp: Stamp, notices: list[Notice]) -> Scan:
         stamp=replace(stamp, entries=entries.count, last_entry=entries.last),
         pairs=projection.pairs,
         branches=projection.branches,
-        warnings=(*notices, *entries.notices),
+        warnings=(*notices, *entries.notices)[:MAX_NOTICES],
     )
 
 
@@ -77,7 +77,7 @@ class PiSource:
     def discover(self, workspace: Path) -> Discovery:
         """See :class:`archive.sources.native.NativeSource`. A known path without a file is passed over in silence."""
         notices: list[Notice] = []
-        found: dict[SessionId, dict[Path, Stamp]] = {}
+        found: dict[SessionId, dict[Path, _File]] = {}
         for path, expected in self._candidates(workspace, notices):
             try:
                 stat = path.stat()
@@ -90,8 +90,8 @@ class PiSource:
             if isinstance(header, Code):
                 notices.append(Notice(header, path.name))
             elif header.session == expected or (expected is None and same_directory(header.cwd, workspace)):
-                stamp = Stamp(size=stat.st_size, mtime_ns=stat.st_mtime_ns)
-                found.setdefault(header.session, {})[path.resolve()] = stamp
+                file = _File(header.version, stat.st_size, stat.st_mtime_ns)
+                found.setdefault(header.session, {})[path.resolve()] = file
         sessions = [_session(session, files) for session, files in found.items()]
         return Discovery(sessions, tuple(dict.fromkeys(notices)))
 
@@ -108,12 +108,21 @@ class PiSource:
             yield path, session
 
 
-def _session(session: SessionId, files: dict[Path, Stamp]) -> PiSession:
+@dataclass(frozen=True, slots=True)
+class _File:
+    version: int
+    size: int
+    mtime_ns: int
+
+
+def _session(session: SessionId, files: dict[Path, _File]) -> PiSession:
+    """Join the files of one session. One left over from before the entries had ids says nothing new."""
+    with_ids = {path: file for path, file in files.items() if file.version > 1} or files
     stamp = Stamp(
-        size=sum(one.size for one in files.values()),
-        mtime_ns=max(one.mtime_ns for one in files.values()),
+        size=sum(file.size for file in with_ids.values()),
+        mtime_ns=max(file.mtime_ns for file in with_ids.values()),
     )
-    return PiSession(session, stamp, tuple(sorted(files, key=lambda path: path.name)))
+    return PiSession(session, stamp, tuple(sorted(with_ids, key=lambda path: path.name)))
 
 
 def peek(path: Path) -> Header | Code:

@@ -107,7 +107,7 @@ class Entries:
     def _time(self, record: Record) -> Instant:
         stamp = record.message.timestamp if record.message else None
         before = self.moments[-1].at if self.moments else self.header.created_at
-        return from_millis(stamp) or from_iso(record.timestamp) or before
+        return from_iso(record.timestamp) or from_millis(stamp) or before
 
     def _note(self, code: Code, line: int) -> None:
         self.notices.append(Notice(code, self.header.session, line))

@@ -1,0 +1,30 @@
+"""Names of archive roots, which are also the stems of their files."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+from archive.model import Host, NodeId
+from harness_client.types import SessionId
+
+_SAFE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,119}")
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+"""What some file systems take for a device, whatever follows the dot."""
+
+_PREFIX = {Host.PI: "", Host.DSH: "dsh-"}
+
+
+def root_name(host: Host, session: SessionId, others: Iterable[str] = ()) -> NodeId:
+    """Name a session's archive so that any file system can hold it.
+
+    Session ids are foreign text: what is no plain name, or differs from one of the ``others`` in case alone, is
+    replaced by its hash.
+    """
+    prefix = _PREFIX[host]
+    name = f"{prefix}{session}"
+    plain = _SAFE.fullmatch(session) and not _DEVICE.fullmatch(session) and not session.endswith(".")
+    if plain and all(other == name or other.casefold() != name.casefold() for other in others):
+        return NodeId(name)
+    return NodeId(f"{prefix}h-{hashlib.sha256(session.encode()).hexdigest()[:32]}")
