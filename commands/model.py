@@ -207,20 +207,31 @@ class Gate(StrEnum):
     OWNER = "owner"
 
 
+def anything(_: str) -> bool:
+    """Accept every argument: the handler itself says what is wrong with one."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One row of the command table; ``/help``, platform menus and the README table derive from it."""
+    """One row of the command table; ``/help``, platform menus and the README table derive from it.
+
+    ``parameter`` is what ``/help`` shows behind the name. ``accepts`` says whether an argument makes sense at all;
+    where it does not, the person reads ``usage`` and the handler never runs.
+    """
 
     name: str
     usage: Key
     summary: Key
     run: Handler
+    parameter: Key | None = None
+    accepts: Callable[[str], bool] = anything
     aliases: tuple[str, ...] = ()
     gate: Gate = Gate.ANYWHERE
+    private_notice: Key = Key.CHAT_PRIVATE_ONLY
     text_only: bool = True
-    takes_argument: bool = False
     during_batch: bool = False
-    tags: frozenset[str] = field(default_factory=frozenset)
+    tags: frozenset[str] = frozenset()
 
 
 __all__ = [
