@@ -45,10 +45,14 @@ def _result(session: Session, id_: str, name: str, args: str) -> Obj:
     if name == "compact":
         return compact(session, id_)
     if name == "permission":
+        args = args.strip()
         if args not in PERMISSIONS:
             text = f'unknown preset "{args}" (available: {", ".join(PERMISSIONS)})'
             return {"kind": "error", "text": text}
+        policy = "never" if args == "danger-full-access" else "ask"
         session.write(draft("permission/preset", preset=args))
+        session.write(draft("sandbox/mode", mode=args))
+        session.write(draft("approval/policy", policy=policy))
         return {"kind": "success", "text": f"preset {args}"}
     if name == "plan":
         text = "Plan mode off." if args == "off" else "Plan mode on. Use /plan off to leave."

@@ -82,6 +82,9 @@ class Downlink:
                 waiting.put_nowait(frame)
 
         with self.host.listening(request, hear):
+            if name == "events.mux":
+                for recorded in self.host.recorded_frames:
+                    await socket.send_str(json.dumps(recorded, ensure_ascii=False))
             sender = asyncio.create_task(self._send(socket, waiting))
             try:
                 message = await socket.receive()

@@ -17,17 +17,21 @@ def fork(source: Session, at: int | None) -> Session:
             message = f'session "{source.id}" has no completed turn to fork from'
             raise Refused("fork-unavailable", message, {"sessionId": source.id})
         at = ends[0]
+    if at > source.log.cursor:
+        message = f'event {at} does not exist in session "{source.id}" (last seq: {source.log.cursor})'
+        raise Refused("fork-unavailable", message, {"sessionId": source.id})
     prefix = [event for event in source.log if _seq(event) <= at]
     child = _child(source)
     for event in prefix:
-        child.log.append(event)
-        _replay(child, event)
+        child.replay(event)
     if source.world.dialect.flavour == "0.1.5":
         _take_next_prompt(source, child, at)
     child.seeded = len(child.log)
+    child.write(draft("session/end-seed", inherited=True))
+    if child.step_open:
+        child.write(draft("step/end", turn=child.turns, step=child.step_open))
     if child.turn_open:
         child.write(draft("turn/end", turn=child.turns, reason={"kind": "forked"}))
-    child.write(draft("session/end-seed", inherited=True))
     source.world.publish(Added(child))
     return child
 
@@ -37,18 +41,7 @@ def _child(source: Session) -> Session:
     child = Session(world, f"session-{world.mint.uuid()}", source.cwd, source.preset, parent=source.id)
     world.sessions[child.id] = child
     child.title, child.model, child.effort = source.title, source.model, source.effort
-    child.requests = source.requests
     return child
-
-
-def _replay(child: Session, event: Obj) -> None:
-    data = event.get("data")
-    if not isinstance(data, dict):
-        return
-    if event["type"] == "turn/start":
-        child.turns, child.turn_open = int(data["turn"]), True
-    if event["type"] == "turn/end":
-        child.turn_open = False
 
 
 def _take_next_prompt(source: Session, child: Session, at: int) -> None:

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from harness_client.types import Generation
 from tests.fakes.harness.carrier import fenced, plain
-from tests.fakes.harness.dialect import DIALECTS, Flavour
+from tests.fakes.harness.dialect import DIALECTS, Flavour, Obj
 from tests.fakes.harness.downlink import Downlink
 from tests.fakes.harness.faults import Fault, How
 from tests.fakes.harness.legacy import Legacy
@@ -62,6 +62,7 @@ class FakeHarness:
         self.model: Model = self.world.model
         self.calls: list[Call] = []
         self.rpc_id = ""
+        self.recorded_frames: list[Obj] = []
         self.gzips = generation is Generation.MODERN
         self.port = 0
         self._faults: list[Fault] = []

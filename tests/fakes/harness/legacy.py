@@ -28,6 +28,9 @@ def view(session: Session, event: Obj) -> Obj:
         call = data["message"]["source"]["callId"]
     if event.get("type") not in ("tool/call", "tool/result"):
         return {"event": event}
+    if session.views is not None:  # a recorded session has its own, where it had any
+        recorded = session.views.get(int(str(event["seq"])))
+        return {"event": event} if recorded is None else {"event": event, "view": recorded}
     shown = tool_view(event, session.tool_names.get(str(call), "bash"))
     return {"event": event} if shown is None else {"event": event, "view": shown}
 

@@ -93,7 +93,8 @@ class Modern(Carrier):
         if name in STREAMS:
             return Fields(args)
         names = self._endpoints[name][0]
-        matching(name, args, names)
+        if name != "$events/result":
+            matching(name, args, names)
         # most endpoints take one parameter that is an object: its fields are the request
         return Fields(args[names[0]]) if names in (("request",), ("_request",)) else Fields(args)
 
@@ -212,22 +213,25 @@ class Modern(Carrier):
 
     async def result(self, f: Fields) -> object:
         """$events/result: no receipt, whatever became of it"""
-        client, event, said = f.text("clientId"), f.text("eventId"), f.child("outcome")
-        if client not in self.clients or said.raw.get("kind") not in ("result", "rejected", "next"):
-            raise Refused("internal", "event result was not accepted")
+        client, event, said = f.raw.get("clientId"), f.raw.get("eventId"), f.raw.get("outcome")
+        kinds = ("result", "rejected", "next")
+        if not isinstance(said, dict) or said.get("kind") not in kinds or not isinstance(event, str):
+            raise Refused("internal", "api gateway: invalid Remote event result")
+        if not isinstance(client, str) or client not in self.clients:
+            raise Refused("internal", "typert gateway: Remote event result identifies no active event stream")
         pending = self.world.pending.get(event)
         if pending is None or pending.answer.done():
             return ABSENT
-        kind = said.raw["kind"]
+        kind = said["kind"]
         if kind == "next":
             pending.passed_by.add(client)
             if not self.clients <= pending.passed_by:
                 return ABSENT
             outcome = Outcome("unavailable", error="NO_PROVIDER" if pending.kind == "question" else None, by=client)
         elif pending.kind == "question":
-            outcome = _question_outcome(said.raw, client)
+            outcome = _question_outcome(said, client)
         else:
-            value = said.raw.get("value")
+            value = said.get("value")
             word = str(value) if kind == "result" and value in ("allowed-once", "rejected") else "unavailable"
             outcome = Outcome(word, by=client)
         pending.answer.set_result(outcome)

@@ -35,15 +35,17 @@ class Session:
         self.queues: dict[str, list[Obj]] = {NEXT_TURN: [], NEXT_STEP: []}
         self.attached, self.killed, self.seeded = True, False, 0
         self.turn: Turn | None = None
-        self.turn_open = False
+        self.turn_open, self.step_open = False, 0
         self.turns = self.requests = self.attempts = self.revision = 0
-        self.cached_as_of = -1
+        self.cached_as_of, self.cached_turns = 2, 0
         self.tool_names: dict[str, str] = {}
+        self.views: dict[int, Obj] | None = None
         self.attachments: dict[str, Obj] = {}
         self._pages: list[Cut] = []
         self._scripted_cursor = -1
         self._task: asyncio.Task[None] | None = None
         self._title_for: list[int] | None = None
+        self._context_due = False
 
     # -- what a client may do ---------------------------------------------------------------------------------------
 
@@ -61,8 +63,8 @@ class Session:
 
     @property
     def blank(self) -> bool:
-        """Whether no turn has begun yet."""
-        return self.turns == 0
+        """Whether no turn has begun yet, as far as the host knows: of a cold session it may know less than the log."""
+        return (self.turns if self.attached else self.cached_turns) == 0
 
     def prompt(self, content: Sequence[Obj], request: str | None, mode: str) -> str:
         """Queue a prompt, or steer it into the running turn; start the turn when none runs."""
@@ -101,7 +103,7 @@ class Session:
     def wake(self) -> None:
         """Attach a cold session; a resume after a restart leaves its mark in the log."""
         if not self.attached:
-            self.attached, self.killed = True, False
+            self.attached, self.killed, self._context_due = True, False, True
             self.write(draft("session/end-seed"))
 
     def page(self, *, limit: int, before: int | None = None, through: int | None = None) -> Cut:
@@ -159,10 +161,13 @@ class Session:
         if first:
             for kind in ("runtime-context", "time-context") if dialect.log_version == 4 else ("runtime-context",):
                 self.inject(kind, "…")
+        elif self._context_due:
+            self.inject("runtime-context", "…")
         if first and dialect.chunks_in_log:
             self._first_title(messages, seqs)
-        if first or (self.requests == 2 and dialect.chunks_in_log):
+        if first or self._context_due or (self.requests == 2 and dialect.chunks_in_log):
             self.write(draft("request/header", header={"config": self._config(), "tools": []}))
+        self._context_due = False
         if first:
             self.write(draft("request/context", provider="deepseek-official", model=self.model, contextWindow=10**6))
             if not dialect.chunks_in_log:
@@ -173,8 +178,15 @@ class Session:
     def deliver_title(self) -> None:
         """Let the title the model made arrive, once, some time after the first prompt."""
         if self._title_for is not None and self.world.model.title:
+            self.deliver_log()
             self._entitle(self.world.model.title, "provider", self._title_for)
         self._title_for = None
+
+    def deliver_log(self) -> None:
+        """Note that the model's provider has taken the log along with a request, as 0.2 does."""
+        if self.world.dialect.flavour == "0.2":
+            about: Obj = {"sessionId": self.id, "sessionFormatVersion": 4, "throughSeq": self.log.cursor}
+            self.write({"type": "session-log-deepseek/delivery-accepted", "data": about})
 
     def _config(self) -> Obj:
         return {"provider": "deepseek-official", "model": self.model, "reasoningEffort": self.effort}
@@ -212,7 +224,9 @@ class Session:
             while any(self.queues.values()):
                 self.turns += 1
                 self.turn = Turn(self, self.turns)
-                if await self.turn.run() == "aborted":
+                kind = await self.turn.run()
+                self._cache()
+                if kind == "aborted":
                     break  # what is queued stays parked
         finally:
             self._task = None
@@ -220,11 +234,16 @@ class Session:
             if not self.killed:
                 self.world.publish(Running(self, False))
 
+    def _cache(self) -> None:
+        """Put aside what the list of a later, cold host will say."""
+        self.cached_as_of, self.cached_turns = self.log.cursor, self.turns
+
     async def kill(self) -> None:
         """Let the host die here: the running turn stops where it is and the session turns cold."""
-        self.cached_as_of = self.log.cursor
         self.killed, task = True, self._task
-        if task is not None:
+        if task is None:
+            self._cache()
+        else:
             task.cancel()
             await asyncio.wait([task])
             assert self.turn is not None
@@ -295,6 +314,29 @@ class Session:
         self._pages = list(pages)
         seqs = [event.get("seq") for event in pages[0].events]
         self._scripted_cursor = max((seq for seq in seqs if isinstance(seq, int)), default=0)
+
+    def forget(self) -> None:
+        """Empty the log to make room for a recorded one, which brings its own views."""
+        self.log, self.views = Log(), {}
+
+    def replay(self, event: Obj, view: Obj | None = None) -> None:
+        """Append a recorded event as it is, and follow the state it tells of."""
+        if view is not None and self.views is not None:
+            self.views[int(str(event["seq"]))] = view
+        data = event["data"]
+        assert isinstance(data, dict)
+        self._append(event)
+        if event["type"] == "turn/start":
+            self.turns, self.turn_open = int(data["turn"]), True
+        elif event["type"] == "turn/end":
+            self.turn_open, self.step_open = False, 0
+        elif event["type"] == "step/start":
+            self.step_open = int(data["step"])
+            self.requests += 1
+        elif event["type"] == "step/end":
+            self.step_open = 0
+        elif event["type"] == "session/title":
+            self.title = str(data["title"])
 
     def notice(self, words: str, kind: str = "tool-jobs") -> None:
         """Let the host open a turn of its own, as a finished background job does."""

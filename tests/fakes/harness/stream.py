@@ -154,6 +154,8 @@ class Attempt:
             self._started = True
             where: Obj = {"turn": self._turn, "step": self._step, "startedAfterSeq": self.started_after}
             self._frame("start", where)
+            if chunk["type"] != "finish":  # an answer at all: the provider has taken the request
+                session.deliver_log()
         time = session.world.mint.now()
         index = len(self._kept)
         self._kept.append((time, chunk))
@@ -163,10 +165,6 @@ class Attempt:
         """Tell followers which event now holds what streamed."""
         outcome: Obj = {"kind": "committed", "eventType": event_type, "seq": seq}
         self._end(outcome)
-
-    def abandon(self) -> None:
-        """Tell followers that nothing of it was kept."""
-        self._end({"kind": "abandoned"})
 
     def _end(self, outcome: Obj) -> None:
         if self._beside and self._started:

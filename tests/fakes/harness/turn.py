@@ -139,10 +139,35 @@ class Turn:
     async def _work(self, call: str, tool: Tool) -> tuple[str, Obj | None]:
         if tool.approval is not None and not await self._approved(call, tool, tool.approval):
             return "Error: the user rejected this call", {"name": "ApprovalError", "code": "REJECTED"}
-        if tool.until is not None:
-            await tool.until.wait()
-        await asyncio.sleep(0)
+        job = self._register_job(call, tool)
+        try:
+            if tool.until is not None:
+                await tool.until.wait()
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            if not self.session.killed:
+                self._settle_job(job, "killed")
+            raise
+        self._settle_job(job, "completed")
         return tool.result, {"name": "ToolError", "code": "FAILED"} if tool.error else None
+
+    def _register_job(self, call: str, tool: Tool) -> Obj | None:
+        """Write what 0.2 writes of a shell call that begins; None for any other call."""
+        session = self.session
+        if session.world.dialect.flavour != "0.2" or tool.name != "bash":
+            return None
+        job: Obj = {
+            "jobId": f"bash-{session.world.mint.uuid()[-12:]}", "owner": session.id, "kind": "bash",
+            "label": str(tool.args.get("command", "")), "startedAt": session.world.mint.now(),
+            "toolCall": {"callId": call, "rootCallId": call},
+        }  # fmt: skip
+        session.write({"type": "job/registered", "data": job})
+        return job
+
+    def _settle_job(self, job: Obj | None, status: str) -> None:
+        if job is not None:
+            more: Obj = {"finishedAt": self.session.world.mint.now(), "status": status, "producerReported": True}
+            self.session.write({"type": "job/settled", "data": {**job, **more}})
 
     async def _ask(self, tool: Tool) -> tuple[str, Obj | None]:
         outcome = await self.session.world.ask(self.session, "question", {"questions": tool.args["questions"]})
@@ -196,8 +221,9 @@ class Turn:
                 self._write_result("Error: tool call aborted", {"name": "AbortError", "code": "ABORTED"})
         elif self.attempt is not None and self.attempt.blocks:
             self._commit_message(interrupted=True)
-        elif self.attempt is not None:
-            self.attempt.abandon()
+        elif self.attempt is not None and not self.session.world.dialect.chunks_in_log:
+            data: Obj = {"turn": self.number, "step": self.step, "stream": []}
+            self.attempt.commit("assistant/attempt", self.session.write({"type": "assistant/attempt", "data": data}))
         if self._step_open:
             self._close_step()
         return {"kind": "aborted", "reason": {"kind": "user"}}
