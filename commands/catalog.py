@@ -49,6 +49,7 @@ _ROWS: Final[tuple[Command, ...]] = (
         summary=Key.SESSIONS_SUMMARY,
         run=sessions.sessions,
         parameter=Key.SESSIONS_PARAMETER,
+        accepts=lambda argument: sessions.rows_wanted(argument) is not None,
         aliases=("sessionlist",),
     ),
     Command(
@@ -57,12 +58,18 @@ _ROWS: Final[tuple[Command, ...]] = (
         summary=Key.SESSION_SUMMARY,
         run=sessions.session,
         parameter=Key.SESSION_PARAMETER,
+        accepts=sessions.is_session_id,
         tags=frozenset({REBINDS}),
     ),
     Command("status", usage=Key.STATUS_USAGE, summary=Key.STATUS_SUMMARY, run=control.status, accepts=_no_argument),
     Command("stop", usage=Key.STOP_USAGE, summary=Key.STOP_SUMMARY, run=control.stop, accepts=_no_argument),
     Command(
-        "steer", usage=Key.STEER_USAGE, summary=Key.STEER_SUMMARY, run=control.steer, parameter=Key.STEER_PARAMETER
+        "steer",
+        usage=Key.STEER_USAGE,
+        summary=Key.STEER_SUMMARY,
+        run=control.steer,
+        parameter=Key.STEER_PARAMETER,
+        accepts=bool,
     ),
     Command(
         "help",

@@ -1,0 +1,143 @@
+"""The composition root: the only place that knows all parts, and the owner of every task."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bridges.bot import RunningBot
+from bridges.config import Config
+from bridges.delivery import Delivery
+from bridges.intake import Intake, Policy
+from bridges.log import LoggedReferences, Redactor
+from bridges.message import Channel, EventId
+from bridges.split import split_lossless
+from bridges.state import BotKey, State
+from bridges.state.sqlite import open_state
+from commands.model import Outcome
+from harness_client.address import Address
+from harness_client.client import HarnessClient
+from harness_client.clock import SYSTEM_CLOCK, Clock
+from i18n import Language
+
+FAREWELL_SECONDS: Final = 0.3
+"""What replies on their way out get when the program ends."""
+
+INHERITED_VARIABLES: Final = ("PATH", "LANG", "LC_ALL", "TZ", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+"""All that a Harness of our own sees of our environment; its lower-case spellings too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What all bots of the program share."""
+
+    harness: HarnessClient
+    state: State
+    language: Language
+    workspace: str
+    clock: Clock = SYSTEM_CLOCK
+
+    def bot(self, key: BotKey, channel: Channel, replies: Delivery) -> RunningBot:
+        """Wire one bot."""
+        return RunningBot(
+            key=key,
+            channel=channel,
+            harness=self.harness,
+            state=self.state,
+            replies=replies,
+            clock=self.clock,
+            references=LoggedReferences(),
+            language=self.language,
+            workspace=self.workspace,
+            mint=mint,
+        )
+
+
+def mint() -> str:
+    """Return an id that never repeats."""
+    return str(uuid.uuid4())
+
+
+@asynccontextmanager
+async def open_parts(
+    config: Config, environ: Mapping[str, str], redact: Redactor, *, demo_model: bool = False
+) -> AsyncIterator[Parts]:
+    """Open state and host. Raises StateError, HarnessError of the first contact, EmbeddedError."""
+    workspace = config.harness.workspace or str(Path.cwd())
+    async with AsyncExitStack() as stack:
+        state = await stack.enter_async_context(open_state(config.state.path))
+        address = await _address(stack, config, environ, workspace, demo_model=demo_model)
+        redact.hide(address.token or "")
+        harness = await stack.enter_async_context(HarnessClient(address))
+        await harness.health()
+        yield Parts(harness, state, config.language, workspace)
+
+
+def host_address(config: Config) -> Address | None:
+    """Return where the configured host listens, None for one of our own. Raises ValueError when it is no address."""
+    if config.harness.url is None:
+        return None
+    token = config.harness.token
+    return Address.parse(config.harness.url.reveal(), token.reveal() if token is not None else None)
+
+
+async def _address(
+    stack: AsyncExitStack, config: Config, environ: Mapping[str, str], workspace: str, *, demo_model: bool
+) -> Address:
+    """Return where the host is, after starting one where that is wanted."""
+    address = host_address(config)
+    if address is not None:
+        return address
+    from harness_client.embedded import EmbeddedHost, EmbeddedSpec  # noqa: PLC0415 - costs memory others save
+
+    inherited = {*INHERITED_VARIABLES, *map(str.lower, INHERITED_VARIABLES)}
+    url, key = environ.get("DEEPSEEK_BASE_URL"), environ.get("DEEPSEEK_API_KEY")
+    if demo_model:
+        from bridges.demo_model import DemoModel  # noqa: PLC0415 - a server nobody else needs
+
+        url, key = (await stack.enter_async_context(DemoModel())).url, "demo"
+    spec = EmbeddedSpec(
+        data=config.state.path.parent / "harness",
+        workspace=Path(workspace),
+        model_url=url,
+        model_key=key,
+        environment={name: value for name, value in environ.items() if name in inherited},
+    )
+    return await (await stack.enter_async_context(EmbeddedHost(spec))).address()
+
+
+class _Over(Exception):
+    """Ends a task group whose tasks would go on for ever."""
+
+
+async def converse(
+    parts: Parts,
+    key: BotKey,
+    channel: Channel,
+    policy: Policy,
+    *,
+    settled: Callable[[EventId, Outcome], None],
+    inherit: bool = True,
+) -> None:
+    """Run one bot until its channel comes to its end; what is unfinished then is left to the next start.
+
+    Without ``inherit`` the unfinished work of earlier processes stays as it is.
+    """
+    delivery = Delivery(channel, split_lossless, clock=parts.clock)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            intake = Intake(parts.bot(key, channel, delivery), policy, tasks, settled=settled)
+            if inherit:
+                await intake.inherit()
+            await channel.run(intake)
+            raise _Over
+    except* _Over:
+        pass
+    finally:
+        await delivery.close(FAREWELL_SECONDS)
+        await channel.close()

@@ -1,0 +1,16 @@
+"""``harness-im``: the command line. Commands load their parts when they run, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+import click
+
+from bridges.cli.chat import chat
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="harness-im")
+def main() -> None:
+    """Connect people's chats with the DeepSeek Harness."""
+
+
+main.add_command(chat)

@@ -1,0 +1,54 @@
+"""Runs a recognised command and sends its reply."""
+
+from __future__ import annotations
+
+from bridges.access import Rights
+from bridges.bot import RunningBot
+from bridges.message import InboundMessage
+from commands.catalog import COMMANDS, refusal
+from commands.model import CommandRequest, Gate, Outcome, Services, ShownLists, Turns
+from commands.recognise import Recognised
+from i18n import Key
+
+
+class CommandDesk:
+    """The commands of one bot."""
+
+    def __init__(self, bot: RunningBot, turns: Turns) -> None:
+        self._bot = bot
+        self._turns = turns
+        self._shown = ShownLists()
+
+    async def run(self, message: InboundMessage, recognised: Recognised, may: Rights) -> Outcome:
+        """Run the command, send what it says, return how it ended; a failed send changes nothing any more."""
+        bot = self._bot
+        command = COMMANDS[recognised.name]
+        carried = frozenset(attachment.kind for attachment in message.attachments)
+        if not may.command:
+            notice: Key | None = Key.CHAT_COMMAND_DENIED
+        elif command.gate is Gate.OWNER and not may.own:
+            notice = Key.CHAT_OWNER_ONLY
+        else:
+            notice = refusal(recognised, message.kind, carried)
+        if notice is not None:
+            return await self.say(message, notice)
+        request = CommandRequest(
+            message.chat,
+            message.kind,
+            message.sender,
+            recognised.argument,
+            carried,
+        )
+        words = await bot.words(message.chat)
+        services = Services(
+            bot.state.chats, bot.harness, words, bot.clock, bot.references, turns=self._turns, shown=self._shown
+        )
+        result = await command.run(request, services)
+        await bot.replies.reply(message.reply_to, result.segments)
+        return result.outcome
+
+    async def say(self, message: InboundMessage, key: Key, **values: str) -> Outcome:
+        """Answer a message with one phrase that says why nothing was done."""
+        words = await self._bot.words(message.chat)
+        await self._bot.replies.reply(message.reply_to, (words(key, **values),))
+        return Outcome.REFUSED

@@ -1,0 +1,89 @@
+"""Answers that outlive their wait, or us: delivered once, to the same chat, while its binding is the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bridges.bot import RunningBot
+from bridges.message import EditsMessages, Sent
+from bridges.race import first_of
+from bridges.split import split_answer
+from bridges.state import Phase, Turn
+from bridges.turn import create_session
+from bridges.turn_text import ending_text, failure_text
+from commands.model import StaleBinding
+from harness_client.errors import HarnessError
+from harness_client.turn import TurnReader
+from harness_client.watch import PromptLost, Watch
+from i18n import Key, Words
+
+LATE_SECONDS = 24 * 3600.0
+"""How long a late answer is waited for."""
+
+
+async def recover(bot: RunningBot, turn: Turn) -> None:
+    """Bring a turn of an earlier process to its end; what each phase allows is said at :class:`Phase`."""
+    words = await bot.words(turn.chat)
+    match turn.phase:
+        case Phase.CLAIMED | Phase.CREATING:
+            if turn.phase is Phase.CREATING:
+                await _keep_session(bot, turn)
+            await bot.state.turns.end(turn)
+            await bot.replies.reply(turn.reply_to, (words(Key.CHAT_SEND_AGAIN),))
+        case Phase.PROMPTING | Phase.RUNNING:
+            await finish_late(bot, turn)
+        case Phase.DELIVERING:
+            await bot.state.turns.end(turn)
+            await bot.replies.reply(turn.reply_to, (words(Key.CHAT_CUT_OFF),))
+
+
+async def _keep_session(bot: RunningBot, turn: Turn) -> None:
+    """Bind the session that was about to be made, if the chat still has none; without a host it is given up."""
+    binding = await bot.state.chats.get(turn.chat)
+    if binding.session is not None or turn.session is None or turn.cwd is None:
+        return
+    try:
+        await create_session(bot.harness, turn.session, turn.cwd)
+        await bot.state.chats.bind(turn.chat, turn.session, expected=binding)
+    except (HarnessError, StaleBinding) as error:
+        bot.references.record(error, actor=turn.sender, session=turn.session)
+
+
+async def finish_late(bot: RunningBot, turn: Turn) -> None:
+    """Wait for the end of a turn that nobody waits for any more, and deliver its answer at most once.
+
+    Nothing is delivered when the chat's binding is no longer the one the prompt was made in.
+    """
+    words = await bot.words(turn.chat)
+    text = await _late_text(bot, turn, words)
+    if text is None or await bot.state.chats.get(turn.chat) != turn.binding:
+        await bot.state.turns.end(turn)
+        return
+    await bot.state.turns.save(replace(turn, phase=Phase.DELIVERING))
+    if not await _deliver(bot, turn, text):
+        await bot.replies.reply(turn.reply_to, (words(Key.CHAT_UNDELIVERED),))
+    await bot.state.turns.end(turn)
+
+
+async def _late_text(bot: RunningBot, turn: Turn, words: Words) -> str | None:
+    if turn.session is None or turn.request is None:
+        return None
+    reader = TurnReader(turn.request)
+    watch = Watch(bot.harness, turn.session, reader, bot.clock, lambda: None)
+    try:
+        await first_of(watch.until_ended(patience=LATE_SECONDS), watch.until_lost(), bot.clock.sleep(LATE_SECONDS))
+    except PromptLost:
+        return words(Key.CHAT_PROMPT_LOST)
+    except HarnessError as error:
+        reference = bot.references.record(error, actor=turn.sender, session=turn.session)
+        return failure_text(error, words, reference)
+    return words(Key.CHAT_LATE, text=ending_text(reader, words)[0]) if reader.ending else None
+
+
+async def _deliver(bot: RunningBot, turn: Turn, text: str) -> bool:
+    """Send the answer; a message that was growing when we went away takes its beginning."""
+    segments = split_answer(text, bot.channel.limits)
+    if turn.carrier is not None and isinstance(bot.channel, EditsMessages):
+        outcome = await bot.channel.edit(turn.reply_to, turn.carrier, segments[0])
+        segments = segments[1:] if isinstance(outcome, Sent) else segments
+    return not segments or await bot.replies.reply(turn.reply_to, segments)

@@ -1,0 +1,35 @@
+"""Text -> the messages a platform holds. Graphemes are never torn (:mod:`commands.budget`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bridges.message import Limits
+from commands.budget import open_fence, sendable, split, utf16_length
+
+_FENCE_ROOM: Final = 80
+"""Units kept free in a message of an answer to close a code fence and to open it again."""
+
+
+def split_lossless(text: str, limits: Limits) -> tuple[str, ...]:
+    """Cut a reply that was already composed; the messages joined give ``text`` again."""
+    return split(text, _units(limits))
+
+
+def split_answer(text: str, limits: Limits) -> tuple[str, ...]:
+    """Cut a model's answer, never none: a code fence that a cut leaves open is closed, and opened again behind it."""
+    limit = _units(limits)
+    if utf16_length(text) <= limit:
+        return (text,)
+    messages, opening = [], ""
+    for part in sendable(text, limit - _FENCE_ROOM):
+        message = opening + part
+        fence = open_fence(message)
+        opening = f"{fence.opening}\n" if fence and len(fence.opening) <= _FENCE_ROOM // 2 else ""
+        messages.append(message.removesuffix("\n") + f"\n{fence.closing}" if fence and opening else message)
+    return tuple(messages)
+
+
+def _units(limits: Limits) -> int:
+    """Return the limit in UTF-16 units; one of them takes at most three bytes of UTF-8, and at least a code point."""
+    return limits.text // 3 if limits.unit == "utf-8" else limits.text

@@ -1,0 +1,237 @@
+"""One bot of a test: the real intake, state and delivery between a fake host and a channel that remembers."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self, Unpack
+
+from bridges.app import Parts
+from bridges.config import Access
+from bridges.delivery import Delivery
+from bridges.intake import Intake, Policy
+from bridges.message import (
+    Acceptance,
+    AnswerStream,
+    EventId,
+    InboundAttachment,
+    InboundMessage,
+    Inbox,
+    Limits,
+    NotSent,
+    ReplyTarget,
+    SendOutcome,
+    Sent,
+    SentId,
+)
+from bridges.split import split_lossless
+from bridges.state import BotKey, State
+from bridges.state.sqlite import open_state
+from commands.model import ChatKey, ChatKind, Outcome, SenderId
+from harness_client.client import Address, HarnessClient
+from harness_client.clock import SYSTEM_CLOCK, Clock
+from i18n import Language
+from tests.fakes.harness import FakeHarness, How
+
+BOT = BotKey("test", "bot")
+CHAT = ChatKey("test", "bot", "1")
+ALICE = SenderId("alice")
+OPEN = Access(direct="open", group="open", owners=frozenset({"owner"}))
+
+
+class PlainChannel:
+    """Can only send."""
+
+    limits = Limits(text=4_000)
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[ReplyTarget, str]] = []
+        self.outcomes: list[SendOutcome] = []
+        """Taken from the front, one for each send; Sent when there is none."""
+        self.changed = asyncio.Event()
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for _, text in self.sent]
+
+    async def run(self, inbox: Inbox) -> None:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        pass
+
+    async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
+        outcome = self.outcomes.pop(0) if self.outcomes else Sent(SentId(str(len(self.sent))))
+        if isinstance(outcome, Sent):
+            self.sent.append((target, text))
+        self.changed.set()
+        return outcome
+
+    async def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
+        async with asyncio.timeout(seconds):
+            while not condition():
+                self.changed.clear()
+                await self.changed.wait()
+
+    async def until_sent(self, count: int) -> list[str]:
+        await self.until(lambda: len(self.sent) >= count)
+        return self.texts
+
+
+class EditingChannel(PlainChannel):
+    """Can edit what it sent, and shows that it types."""
+
+    pace = 0.0
+    typing_seconds = 5.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.edits: list[tuple[SentId, str]] = []
+        self.edit_outcomes: list[SendOutcome] = []
+        self.typed = 0
+
+    async def edit(self, target: ReplyTarget, message: SentId, text: str) -> SendOutcome:
+        outcome = self.edit_outcomes.pop(0) if self.edit_outcomes else Sent(message)
+        if isinstance(outcome, Sent):
+            self.edits.append((message, text))
+            self.sent[int(message)] = (target, text)
+        self.changed.set()
+        return outcome
+
+    async def typing(self, target: ReplyTarget) -> None:
+        self.typed += 1
+
+
+class StreamingChannel(PlainChannel):
+    """Has a live carrier."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.streams: list[Stream] = []
+
+    async def begin(self, target: ReplyTarget) -> AnswerStream:
+        self.streams.append(Stream(self))
+        return self.streams[-1]
+
+
+@dataclass(slots=True)
+class Stream:
+    """One carrier and all it showed."""
+
+    channel: StreamingChannel
+    shown: list[str] = field(default_factory=list)
+    final: str | None = None
+    refuses: bool = False
+
+    async def update(self, text: str) -> None:
+        self.shown.append(text)
+        self.channel.changed.set()
+
+    async def finish(self, text: str) -> SendOutcome:
+        assert self.final is None, "a carrier ends once"
+        self.final = text
+        self.channel.changed.set()
+        return NotSent.REJECTED if self.refuses else Sent(None)
+
+
+class Bench:
+    """Speak with :meth:`say`, look at ``channel`` and ``host``."""
+
+    def __init__(self, host: FakeHarness, harness: HarnessClient, state: State, channel: PlainChannel) -> None:
+        self.host = host
+        self.harness = harness
+        self.state = state
+        self.channel = channel
+        self.access: Access | None = OPEN
+        self.outcomes: dict[str, Outcome] = {}
+        self._ids = itertools.count(1)
+        self._tasks = asyncio.TaskGroup()
+        self._delivery = Delivery(channel, split_lossless)
+        self.intake = self._intake(SYSTEM_CLOCK)
+
+    def _intake(self, clock: Clock) -> Intake:
+        parts = Parts(self.harness, self.state, Language.EN, self.host.world.cwd, clock)
+        bot = parts.bot(BOT, self.channel, self._delivery)
+        policy = Policy(lambda: self.access, name="ThisBot")
+        return Intake(bot, policy, self._tasks, settled=self._settled)
+
+    def _settled(self, event: EventId, outcome: Outcome) -> None:
+        self.outcomes[event] = outcome
+        self.channel.changed.set()
+
+    async def say(
+        self,
+        text: str,
+        *,
+        event: str | None = None,
+        chat: ChatKey = CHAT,
+        kind: ChatKind = ChatKind.DIRECT,
+        sender: SenderId = ALICE,
+        addressed: bool = True,
+        attachments: tuple[InboundAttachment, ...] = (),
+    ) -> Acceptance:
+        message = InboundMessage(
+            EventId(event or f"e{next(self._ids)}"),
+            chat,
+            kind,
+            sender,
+            text,
+            ReplyTarget(chat, "route"),
+            attachments=attachments,
+            addressed=addressed,
+        )
+        return await self.intake.accept(message)
+
+    async def ask(self, text: str) -> str:
+        """Say something and return the next reply."""
+        before = len(self.channel.sent)
+        await self.say(text)
+        return (await self.channel.until_sent(before + 1))[before]
+
+    @property
+    def prompts(self) -> list[str]:
+        """The names of all prompt calls, in order."""
+        return [call.name for call in self.host.calls if call.name in ("session.prompt", "session/prompt")]
+
+    @property
+    def creates(self) -> int:
+        return sum(call.name in ("session.create", "session/create") for call in self.host.calls)
+
+    def fail(self, name: str, **how: Unpack[How]) -> None:
+        """Let ``prompt`` or another call of a session go wrong, by its name in either generation."""
+        for method in (f"session.{name}", f"session/{name}"):
+            self.host.fail(method, **how)
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        async def over() -> None:
+            raise _Over
+
+        self._tasks.create_task(over())
+        try:
+            await self._tasks.__aexit__(None, None, None)
+        except* _Over:
+            pass
+        await self._delivery.close(0.0)
+
+
+class _Over(Exception):
+    """Ends the tasks of a bench."""
+
+
+@asynccontextmanager
+async def bench(host: FakeHarness, folder: Path, channel: PlainChannel | None = None) -> AsyncIterator[Bench]:
+    """Set up one bot; leaving it is as sudden for its turns as the end of the process."""
+    async with (
+        open_state(folder / "state.db") as state,
+        HarnessClient(Address.parse(host.url)) as harness,
+        Bench(host, harness, state, channel or PlainChannel()) as made,
+    ):
+        yield made
