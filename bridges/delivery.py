@@ -15,7 +15,7 @@ from typing import Final
 
 import structlog
 
-from bridges.message import Channel, Limits, NotSent, ReplyTarget, RetryAfter, SendOutcome, Sent, SentId
+from bridges.message import Channel, Limits, NotSent, ReplyTarget, RetryAfter, SendOutcome, SendsReplies, Sent, SentId
 from commands.model import ChatKey
 from harness_client.clock import SYSTEM_CLOCK, Clock
 
@@ -82,7 +82,8 @@ class _Job:
     """A delivery on its way."""
 
     target: ReplyTarget
-    texts: Sequence[str]
+    messages: Sequence[tuple[str, ...]]
+    """One segment each, or all of them for a channel that sends whole replies."""
     report: asyncio.Future[Report]
     sent: list[SentId | None] = field(default_factory=list)
     in_flight: bool = False
@@ -122,13 +123,13 @@ class Delivery:
 
         A caller that is cancelled stops the delivery before its next segment.
         """
-        texts = [text for segment in segments for text in self._split(segment, self._channel.limits) if text.strip()]
+        messages = self._messages([segment for segment in segments if segment.strip()])
         if self._closed:
             return Report(End.CLOSED)
         chat = self._chats.setdefault(target.chat, _Chat())
         if len(chat.jobs) >= MAX_WAITING:
             return Report(End.OVERLOADED)
-        job = _Job(target, texts, asyncio.get_running_loop().create_future())
+        job = _Job(target, messages, asyncio.get_running_loop().create_future())
         chat.jobs.append(job)
         if chat.task is None:
             chat.task = asyncio.create_task(self._serve(target.chat, chat), name=f"delivery {target.chat.channel}")
@@ -166,21 +167,21 @@ class Delivery:
                 job.end(End.UNKNOWN if job.in_flight else End.CLOSED)
 
     async def _send_all(self, chat: _Chat, job: _Job) -> End:
-        for text in job.texts:
-            outcome = await self._send(chat, job, text)
+        for message in job.messages:
+            outcome = await self._send(chat, job, message)
             if not isinstance(outcome, Sent):
                 return outcome
             job.sent.append(outcome.id)
         return End.SENT
 
-    async def _send(self, chat: _Chat, job: _Job, text: str) -> Sent | End:
+    async def _send(self, chat: _Chat, job: _Job, message: tuple[str, ...]) -> Sent | End:
         """Send one message; again only where the platform has said that the first one did not arrive."""
         patience, logins = RETRY_SECONDS, 1
         for _ in range(RETRIES + 1):
             await self._pause(chat)
             if job.report.cancelled():
                 return End.CLOSED
-            outcome = await self._send_once(chat, job, text)
+            outcome = await self._send_once(chat, job, message)
             match outcome:
                 case Sent():
                     return outcome
@@ -195,13 +196,13 @@ class Delivery:
                     return _ENDS[outcome]
         return End.RATE_LIMITED
 
-    async def _send_once(self, chat: _Chat, job: _Job, text: str) -> SendOutcome:
+    async def _send_once(self, chat: _Chat, job: _Job, message: tuple[str, ...]) -> SendOutcome:
         began = self._clock.monotonic()
         outcome: SendOutcome = NotSent.UNKNOWN
         job.in_flight = True
         try:
             async with self._clock.timeout(SEND_SECONDS):
-                outcome = await self._channel.send(job.target, text)
+                outcome = await self._put(job.target, message)
         except Exception as error:  # noqa: BLE001 - a channel that raises leaves open whether the message went out
             structlog.get_logger(__name__).error(
                 "send raised", channel=job.target.chat.channel, error=type(error).__name__
@@ -212,6 +213,17 @@ class Delivery:
         if self._observe is not None:
             self._observe(_label(outcome), self._clock.monotonic() - began)
         return outcome
+
+    def _messages(self, segments: list[str]) -> list[tuple[str, ...]]:
+        if isinstance(self._channel, SendsReplies):
+            return [tuple(segments)] if segments else []
+        limits = self._channel.limits
+        return [(text,) for segment in segments for text in self._split(segment, limits) if text.strip()]
+
+    async def _put(self, target: ReplyTarget, message: tuple[str, ...]) -> SendOutcome:
+        if isinstance(self._channel, SendsReplies):
+            return await self._channel.send_reply(target, message)
+        return await self._channel.send(target, message[0])
 
     async def _pause(self, chat: _Chat) -> None:
         if (wait := chat.next_send - self._clock.monotonic()) > 0:

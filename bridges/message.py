@@ -168,6 +168,14 @@ class Channel(Protocol):
 
 
 @runtime_checkable
+class SendsReplies(Protocol):
+    """A channel without limits that shows a reply as one thing, such as one line of JSON."""
+
+    async def send_reply(self, target: ReplyTarget, segments: tuple[str, ...]) -> SendOutcome:
+        """Send all segments of one reply, in the place of :meth:`Channel.send` for each."""
+
+
+@runtime_checkable
 class EditsMessages(Protocol):
     """A channel that can replace the text of a message it sent: answers stream by edits, at most one per ``pace``."""
 
