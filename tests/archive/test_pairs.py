@@ -135,4 +135,3 @@ def test_deep_and_wide_trees_cost_what_they_hold() -> None:
     assert sum(map(len, projection.branches)) <= 27_000 + 2_000
     # ten times the tree may cost ten times as much, with room for caches; quadratic work would cost a hundred times
     assert _seconds(large) < 30 * max(_seconds(_spine(5_000, 200)), 0.005)
-
