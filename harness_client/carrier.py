@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final, TypeVar
@@ -112,12 +112,12 @@ class Carrier:
                     raise Malformed(f"{path}: the answer is no JSON")
                 return await _read(response, path)
 
-    async def get(self, params: dict[str, str]) -> int:
-        """GET the host's root without following redirects and return the status; cookies it sets are kept."""
+    async def index(self, params: Mapping[str, str]) -> tuple[int, str]:
+        """GET the host's root, follow no redirect, keep the cookies it sets; return status and page."""
         # A cause would quote the URL, and with it the token.
         with mapped("login", quiet=True):
             async with self._http.get(f"{self.address.base}/", params=params, allow_redirects=False) as response:
-                return response.status
+                return response.status, (await _read(response, "login")).decode(errors="replace")
 
     def logged_in(self) -> bool:
         """Whether the jar holds a cookie of this host."""

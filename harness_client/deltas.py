@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Iterator
+from typing import Final
 
 from harness_client.carrier import decode
-from harness_client.events import ChunkFinish, Event, StreamReset, TextDelta, Unknown
+from harness_client.events import (
+    AssistantMessage,
+    ChunkFinish,
+    Event,
+    StreamReset,
+    TextDelta,
+    TurnEnd,
+    TurnStart,
+    Unknown,
+    parse_event,
+)
+from harness_client.streams import Page
 from harness_client.wire import Wire
 
-CHUNK_EVENT = "assistant/chunk"
+CHUNK_EVENT: Final = "assistant/chunk"
+_BREATH: Final = 128
+"""Records read between two turns of the event loop."""
 
 
 class _Reason(Wire):
@@ -39,6 +55,10 @@ class _ChunkEvent(Wire):
     data: _ChunkData
 
 
+class _Record(Wire):
+    event: object
+
+
 def logged(event: Event, raw: object) -> Iterator[TextDelta | StreamReset | Event]:
     """Return what a followed event says: the streamed text a logged chunk holds, then the event itself."""
     if isinstance(event, ChunkFinish) or (isinstance(event, Unknown) and event.type == CHUNK_EVENT):
@@ -47,6 +67,30 @@ def logged(event: Event, raw: object) -> Iterator[TextDelta | StreamReset | Even
         if said is not None:
             yield said
     yield event
+
+
+async def partial(page: Page) -> TextDelta | None:
+    """Return what the running step has said so far, from the chunks at the end of a page of a v0 log."""
+    told = [event.seq for event in page.events if isinstance(event, AssistantMessage | TurnStart | TurnEnd)]
+    said: TextDelta | None = None
+    for count, seq in enumerate(sorted(seq for seq in page.sources if seq > max(told, default=-1)), 1):
+        if count % _BREATH == 0:
+            await asyncio.sleep(0)
+        raw = decode(json.loads(page.sources[seq]), _Record, CHUNK_EVENT).event
+        for item in logged(parse_event(raw), raw):
+            said = _joined(said, item)
+    return said
+
+
+def _joined(said: TextDelta | None, item: TextDelta | StreamReset | Event) -> TextDelta | None:
+    match item:
+        case StreamReset():
+            return None
+        case TextDelta(turn=turn, step=step, text=text):
+            same = said is not None and (said.turn, said.step) == (turn, step)
+            return TextDelta(turn, step, said.text + text if said and same else text)
+        case _:
+            return said
 
 
 class _Packed(Wire):

@@ -8,8 +8,8 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Final, TypeVar
 
 from harness_client import wire
-from harness_client.carrier import Carrier, decode
-from harness_client.deltas import logged
+from harness_client.carrier import Carrier, decode, parse
+from harness_client.deltas import logged, partial
 from harness_client.errors import Unreachable
 from harness_client.events import Event, parse_event
 from harness_client.feed import Feed
@@ -194,7 +194,7 @@ class LegacyDialect:
 
     async def _followed(self, session: SessionId, page: Page, feed: Feed[object]) -> AsyncGenerator[FollowItem, None]:
         last = -1 if page.newest is None else page.newest
-        yield Snapshot(page, last, None)
+        yield Snapshot(page, last, await partial(page))
         async for raw in feed:
             event = parse_event(raw)
             if event.seq <= last:
@@ -236,7 +236,7 @@ class LegacyDialect:
 
     async def _respond(self, rpc: str, result: dict[str, object]) -> Receipt:
         body = await self._carrier.post("respond", {"type": "client-response", "rpcId": rpc, "result": result})
-        receipt = decode(body, _Receipt, "respond")
+        receipt = decode(await parse(body), _Receipt, "respond")
         if receipt.accepted:
             return Receipt.ACCEPTED
         return Receipt.NOT_PENDING if receipt.reason == "not-pending" else Receipt.INVALID

@@ -35,7 +35,7 @@ async def log_in(carrier: Carrier) -> None:
     token = carrier.address.token
     if token is None:
         raise Unauthorized("the host wants a token: use the whole address it prints at its start")
-    status = await carrier.get({"token": token})
+    status, _ = await carrier.index({"token": token})
     if status != _SEE_OTHER:
         check_status(status, "login")
     if not carrier.logged_in():

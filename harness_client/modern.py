@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final, TypeVar
 
 from harness_client import wire
-from harness_client.carrier import Carrier, HostRefused, decode, parse, unwrap
+from harness_client.carrier import Carrier, HostRefused, check_status, decode, parse, unwrap
 from harness_client.errors import Malformed, Refused, Unsupported, refusal
 from harness_client.modern_streams import ModernStreams
 from harness_client.pages import read_page
@@ -46,6 +46,9 @@ from harness_client.types import (
 _BEYOND: Final = 2**53 - 1
 _PAST_CURSOR = re.compile(r"past cursor (-1|\d{1,16})\b")
 
+_RELEASE = re.compile(r'"release":\{"version":"([0-9A-Za-z.+-]{1,40})"')
+"""The program's version in the start page of 0.2.x; older ones do not tell it."""
+
 T = TypeVar("T")
 
 
@@ -67,8 +70,10 @@ class ModernDialect:
     # -- the host ----------------------------------------------------------------------------------------------------
 
     async def health(self) -> Health:
-        await self._ask("session/list", {"_request": {}}, wire.Rows)
-        return Health(Generation.MODERN, None)
+        status, page = await self._carrier.index({})
+        check_status(status, "health")
+        told = _RELEASE.search(page)
+        return Health(Generation.MODERN, told[1] if told else None)
 
     async def models(self, session: SessionId | None) -> ModelCatalog:
         catalog = await self._ask("session/modelCatalog", {}, wire.Catalog)

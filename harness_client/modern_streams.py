@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Final
 
 from harness_client.carrier import Carrier, WireError, decode
-from harness_client.deltas import AssistantStream, Attempts, Frame, logged
+from harness_client.deltas import AssistantStream, Attempts, Frame, logged, partial
 from harness_client.errors import HarnessError, Malformed, Unreachable, refusal
 from harness_client.events import parse_event
 from harness_client.feed import Feed, Link
@@ -140,7 +140,7 @@ class ModernStreams:
             first = decode(await anext(feed), _Snapshot, "session/follow")
             attempts = Attempts(first.assistant_stream)
             page = await read_records(first.records, "session/follow", first.has_more, through=first.cursor)
-            snapshot = Snapshot(page, first.cursor, attempts.partial)
+            snapshot = Snapshot(page, first.cursor, attempts.partial or await partial(page))
             async with aclosing(_followed(snapshot, attempts, feed)) as items:
                 yield items
 

@@ -15,6 +15,8 @@ from harness_client.streams import Page
 
 _BREATH: Final = 128
 """Records of a snapshot read between two turns of the event loop."""
+_DELTAS: Final = {"chunkrow/text-chunks": "text-delta"}
+"""What the pieces of a packed run are one by one; only text is of interest."""
 _LISTS: Final = ("events", "records")
 """The list of a page: its name on legacy and on modern hosts."""
 
@@ -148,9 +150,15 @@ class _Records:
     def _unpack(self, packed: object) -> None:
         """Take a packed run of chunks (0.1.2): one event each, with consecutive seqs."""
         match packed:
-            case {"seq": int(first), "data": {"texts": list(pieces)} | {"args": list(pieces)}}:
+            case {
+                "type": str(kind),
+                "seq": int(first),
+                "data": {"texts": list(pieces)} | {"args": list(pieces)} as run,
+            }:
+                of = {"turn": run.get("turn"), "step": run.get("step")}
                 for seq, piece in enumerate(pieces, first):
-                    event: Wire = {"type": "assistant/chunk", "seq": seq, "data": piece}
+                    chunk = {"type": _DELTAS.get(kind, kind), "text": piece}
+                    event: Wire = {"type": "assistant/chunk", "seq": seq, "data": {**of, "chunk": chunk}}
                     self._take(event, json.dumps({"event": event}))
             case _:
                 raise Malformed("a packed run without chunks")

@@ -130,8 +130,8 @@ def test_a_code_that_is_none_is_not_repeated(reason: str) -> None:
 
 
 def test_every_code_belongs_to_one_error() -> None:
-    tree = {Unreachable, TimedOut, Unauthorized, Forbidden, Unsupported, WrongHost, Malformed, TooLarge}
-    tree |= {Refused, SessionNotFound, SessionBusy, Conflict}
+    tree: set[type[HarnessError]] = {Unreachable, TimedOut, Unauthorized, Forbidden, Unsupported, WrongHost}
+    tree |= {Malformed, TooLarge, Refused, SessionNotFound, SessionBusy, Conflict}
     assert sorted(kind.code for kind in tree) == sorted(Code)
 
 

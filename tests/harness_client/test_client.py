@@ -9,8 +9,18 @@ from pathlib import Path
 import pytest
 
 from harness_client.client import CALL_SECONDS, Address, HarnessClient
-from harness_client.errors import Conflict, HarnessError, Malformed, Refused, SessionNotFound, TimedOut, Unsupported
+from harness_client.errors import (
+    Conflict,
+    HarnessError,
+    Malformed,
+    Refused,
+    SessionNotFound,
+    TimedOut,
+    Unreachable,
+    Unsupported,
+)
 from harness_client.events import AssistantMessage, Text, TurnEnd, UserMessage
+from harness_client.streams import Snapshot
 from harness_client.types import (
     AttachmentId,
     Generation,
@@ -40,6 +50,30 @@ def past(host: FakeHarness, turns: int = 2) -> Session:
 
 async def test_health_tells_the_generation(host: FakeHarness, client: HarnessClient) -> None:
     assert (await client.health()).generation is host.dialect.generation
+
+
+@pytest.mark.parametrize(
+    ("page", "version"),
+    [
+        ('boot = {"rev":"5fa","release":{"version":"0.2.1-rc.2","commit":"332895e"}}', "0.2.1-rc.2"),
+        ('boot = {"version":"5"}', None),
+        ('"release":{"version":"<script>"}', None),
+    ],
+)
+async def test_health_tells_the_version_where_the_start_page_does(
+    modern: FakeHarness, page: str, version: str | None
+) -> None:
+    async with connect(modern) as client:
+        await client.sessions()
+        modern.fail("login", body=page.encode())
+        assert (await client.health()).version == version
+
+
+async def test_health_notices_that_the_host_is_gone(host: FakeHarness, client: HarnessClient) -> None:
+    await client.health()
+    await host.stop()
+    with pytest.raises(Unreachable):
+        await client.health()
 
 
 async def test_a_session_is_created_listed_renamed(host: FakeHarness, client: HarnessClient) -> None:
@@ -276,7 +310,7 @@ async def test_legacy_queue_is_known_while_somebody_listens(legacy: FakeHarness)
         await client.prompt(session, [TextPart("two")], request=RequestId("r2"))
         assert (await client.projections(session)).queue is None
         async with client.follow(session) as items:
-            assert await anext(aiter(items))
+            assert isinstance(await anext(aiter(items)), Snapshot)
             queue = (await client.projections(session)).queue
             assert queue is not None
             assert [(item.request, item.placement) for item in queue] == [("r2", "queued")]

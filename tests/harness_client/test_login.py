@@ -11,6 +11,7 @@ from aiohttp import web
 
 from harness_client.client import Address, HarnessClient
 from harness_client.errors import Forbidden, HarnessError, Malformed, TooLarge, Unauthorized, Unreachable, WrongHost
+from harness_client.streams import Snapshot
 from harness_client.types import RequestId, SessionId, TextPart
 from tests.fakes.harness import FakeHarness, How
 from tests.harness_client.conftest import connect
@@ -53,7 +54,7 @@ async def test_a_stale_login_is_renewed_for_a_stream_too(modern: FakeHarness) ->
         await client.sessions()
         modern.login.expire()
         async with client.follow(session) as items:
-            assert await anext(aiter(items))
+            assert isinstance(await anext(aiter(items)), Snapshot)
     assert names(modern).count("login") == 2
 
 
