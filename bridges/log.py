@@ -31,8 +31,8 @@ HIDDEN: Final = "[hidden]"
 SHORTEST_SECRET: Final = 4
 """A shorter one would hide half of every line, and protects nothing."""
 
-MAX_SECRETS: Final = 4_000
-"""Spellings that are hidden at a time; those learnt longest ago go first. Configured ones come again at each start."""
+MAX_LEARNT: Final = 256
+"""Secrets learnt at run time that are hidden; those learnt longest ago have long expired and go first."""
 
 REFERENCE_ALPHABET: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 
@@ -41,31 +41,40 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\
 
 
 class Redactor:
-    """Takes known secrets, and what looks like one, out of a text."""
+    """Takes known secrets, and what looks like one, out of a text. ``configured`` ones are never forgotten."""
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._spellings: OrderedDict[str, None] = OrderedDict()
-        self._known: re.Pattern[str] | None = None
-        for secret in secrets:
-            self.hide(secret)
+    def __init__(self, configured: Iterable[str] = ()) -> None:
+        self._configured = {spelling for secret in configured for spelling in _spellings(secret)}
+        self._learnt: OrderedDict[str, None] = OrderedDict()
+        self._longest_first = sorted(self._configured, key=len, reverse=True)
 
     def hide(self, secret: str) -> None:
         """Hide one more secret from now on: a token that was fetched, the address a child printed."""
-        if len(secret) < SHORTEST_SECRET:
-            return
-        for spelling in (secret, json.dumps(secret)[1:-1], repr(secret)[1:-1], quote(secret), quote(secret, safe="")):
-            self._spellings[spelling] = None
-            self._spellings.move_to_end(spelling)
-        while len(self._spellings) > MAX_SECRETS:
-            self._spellings.popitem(last=False)
-        longest_first = sorted(self._spellings, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, longest_first)))
+        self._learnt[secret] = None
+        self._learnt.move_to_end(secret)
+        while len(self._learnt) > MAX_LEARNT:
+            self._learnt.popitem(last=False)
+        learnt = {spelling for secret in self._learnt for spelling in _spellings(secret)}
+        self._longest_first = sorted(self._configured | learnt, key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         """Return the text with every secret hidden."""
-        if self._known is not None:
-            text = self._known.sub(HIDDEN, text)
+        for spelling in self._longest_first:
+            text = text.replace(spelling, HIDDEN)
         return _LIKE_SECRETS.sub(rf"\1{HIDDEN}", text)
+
+
+def _spellings(secret: str) -> set[str]:
+    """How a secret may be written in a line: as it is, in JSON, in a ``repr``, in an address."""
+    if len(secret) < SHORTEST_SECRET:
+        return set()
+    return {
+        secret,
+        json.dumps(secret)[1:-1],
+        repr(secret)[1:-1],
+        quote(secret, errors="replace"),
+        quote(secret, "", errors="replace"),
+    }
 
 
 class _Formatter(structlog.stdlib.ProcessorFormatter):

@@ -15,7 +15,7 @@ CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
 
 
 class Secret:
-    """A string that shows itself only to :meth:`reveal`: not in ``repr``, ``str``, f-strings or tracebacks."""
+    """A string that shows itself only to :meth:`reveal`: not in ``repr``, ``str`` or an f-string."""
 
     __slots__ = ("_value",)
 
