@@ -157,6 +157,7 @@ class _Edited(_FinalOnly):
         self._channel = channel
         self._note = note
         self._message: SentId | None = None
+        self._opened = False
         self._shown = ""
         self.pace = channel.pace
 
@@ -165,13 +166,17 @@ class _Edited(_FinalOnly):
         if head == self._shown:
             return
         if self._message is not None:
-            await self._edit(self._message, head)
-        elif not self._shown:
+            outcome = await self._edit(self._message, head)
+        elif self._opened:
+            return
+        else:
+            self._opened = True
             outcome = await self._bot.channel.send(self._target, head)
             if isinstance(outcome, Sent) and outcome.id is not None:
                 self._message = outcome.id
                 await self._note(outcome.id)
-        self._shown = head
+        if isinstance(outcome, Sent):
+            self._shown = head
 
     async def finish(self, text: str) -> bool:
         if self._message is None:

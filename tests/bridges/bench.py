@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self, Unpack
+from typing import Unpack
 
 from bridges.app import Parts
 from bridges.config import Access
@@ -33,7 +33,6 @@ from bridges.state import BotKey, State
 from bridges.state.sqlite import open_state
 from commands.model import ChatKey, ChatKind, Outcome, SenderId
 from harness_client.client import Address, HarnessClient
-from harness_client.clock import SYSTEM_CLOCK, Clock
 from i18n import Language
 from tests.fakes.harness import FakeHarness, How
 
@@ -141,7 +140,14 @@ class Stream:
 class Bench:
     """Speak with :meth:`say`, look at ``channel`` and ``host``."""
 
-    def __init__(self, host: FakeHarness, harness: HarnessClient, state: State, channel: PlainChannel) -> None:
+    def __init__(
+        self,
+        host: FakeHarness,
+        harness: HarnessClient,
+        state: State,
+        channel: PlainChannel,
+        tasks: asyncio.TaskGroup,
+    ) -> None:
         self.host = host
         self.harness = harness
         self.state = state
@@ -149,15 +155,9 @@ class Bench:
         self.access: Access | None = OPEN
         self.outcomes: dict[str, Outcome] = {}
         self._ids = itertools.count(1)
-        self._tasks = asyncio.TaskGroup()
-        self._delivery = Delivery(channel, split_lossless)
-        self.intake = self._intake(SYSTEM_CLOCK)
-
-    def _intake(self, clock: Clock) -> Intake:
-        parts = Parts(self.harness, self.state, Language.EN, self.host.world.cwd, clock)
-        bot = parts.bot(BOT, self.channel, self._delivery)
-        policy = Policy(lambda: self.access, name="ThisBot")
-        return Intake(bot, policy, self._tasks, settled=self._settled)
+        delivery = Delivery(channel, split_lossless)
+        bot = Parts(harness, state, Language.EN, host.world.cwd).bot(BOT, channel, delivery)
+        self.intake = Intake(bot, Policy(lambda: self.access, name="ThisBot"), tasks, settled=self._settled)
 
     def _settled(self, event: EventId, outcome: Outcome) -> None:
         self.outcomes[event] = outcome
@@ -197,6 +197,14 @@ class Bench:
         """The names of all prompt calls, in order."""
         return [call.name for call in self.host.calls if call.name in ("session.prompt", "session/prompt")]
 
+    async def created(self) -> bool:
+        """Whether the host was asked for a session."""
+        return self.creates > 0
+
+    async def nothing_outstanding(self) -> bool:
+        """Whether the state knows of no turn that is not over."""
+        return not await self.state.turns.outstanding(BOT)
+
     @property
     def creates(self) -> int:
         return sum(call.name in ("session.create", "session/create") for call in self.host.calls)
@@ -206,20 +214,12 @@ class Bench:
         for method in (f"session.{name}", f"session/{name}"):
             self.host.fail(method, **how)
 
-    async def __aenter__(self) -> Self:
-        await self._tasks.__aenter__()
-        return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        async def over() -> None:
-            raise _Over
-
-        self._tasks.create_task(over())
-        try:
-            await self._tasks.__aexit__(None, None, None)
-        except* _Over:
-            pass
-        await self._delivery.close(0.0)
+async def eventually(condition: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
+    """Wait for what nobody announces."""
+    async with asyncio.timeout(seconds):
+        while not await condition():  # noqa: ASYNC110 - there is no event to wait for
+            await asyncio.sleep(0.005)
 
 
 class _Over(Exception):
@@ -228,10 +228,30 @@ class _Over(Exception):
 
 @asynccontextmanager
 async def bench(host: FakeHarness, folder: Path, channel: PlainChannel | None = None) -> AsyncIterator[Bench]:
-    """Set up one bot; leaving it is as sudden for its turns as the end of the process."""
-    async with (
-        open_state(folder / "state.db") as state,
-        HarnessClient(Address.parse(host.url)) as harness,
-        Bench(host, harness, state, channel or PlainChannel()) as made,
-    ):
-        yield made
+    """Set up one bot; leaving it is as sudden for its turns as the end of the process.
+
+    Its task group lives in a task of its own: a fixture is set up and torn down by different tasks.
+    """
+    ready: asyncio.Future[Bench] = asyncio.get_running_loop().create_future()
+    over = asyncio.Event()
+
+    async def live() -> None:
+        try:
+            async with (
+                open_state(folder / "state.db") as state,
+                HarnessClient(Address.parse(host.url)) as harness,
+                asyncio.TaskGroup() as tasks,
+            ):
+                ready.set_result(Bench(host, harness, state, channel or PlainChannel(), tasks))
+                await over.wait()
+                raise _Over
+        except* _Over:
+            pass
+
+    life = asyncio.create_task(live())
+    life.add_done_callback(lambda _: ready.cancelled() or ready.done() or ready.cancel())
+    try:
+        yield await ready
+    finally:
+        over.set()
+        await life
