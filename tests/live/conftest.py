@@ -14,20 +14,48 @@ import pytest_asyncio
 from bridges.demo_model import DemoModel
 from harness_client.client import HarnessClient
 from harness_client.embedded import EmbeddedHost, EmbeddedSpec, RuntimeMissing, bundled_command
+from harness_client.types import Generation
 from tests.live.talk import Talk
 
 _PATH = os.environ["PATH"]
+_LEGACY = os.environ.get("LEGACY_HOST") or None
 
 live_fixture = functools.partial(pytest_asyncio.fixture, loop_scope="session")
 
 
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param(Generation.MODERN, marks=pytest.mark.live),
+        pytest.param(Generation.LEGACY, marks=pytest.mark.legacy_live),
+    ],
+)
+def generation(request: pytest.FixtureRequest) -> Generation:
+    """Return the generation of the host; every live test runs on both."""
+    return Generation(request.param)
+
+
 @pytest.fixture(scope="session")
-def command() -> Path:
-    """Return the real ``dsh``, or skip, counted, where the extra is not installed."""
+def command(generation: Generation, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the host's command, or skip, counted, where it is not installed."""
+    if generation is Generation.LEGACY:
+        if _LEGACY is None:
+            pytest.skip("no legacy host: LEGACY_HOST=$(sh scripts/legacy-host) names one")
+        return _seeing(_LEGACY, tmp_path_factory.mktemp("legacy"))
     try:
         return bundled_command()
     except RuntimeMissing as missing:
         pytest.skip(str(missing))
+
+
+def _seeing(command: str, place: Path) -> Path:
+    """Return ``command`` with a model that takes images, as later generations have by default."""
+    models = "[{id: deepseek-v4-flash, name: F, contextWindow: 1000000, inputModalities: [text, image]}]"
+    (place / "patch.yml").write_text(f"- id: llm-deepseek\n  config: {{models: {models}}}\n")
+    script = place / "dsh"
+    script.write_text(f'#!/bin/sh\nshift\nexec "{command}" web --patch "{place}/patch.yml" "$@"\n')
+    script.chmod(0o700)
+    return script
 
 
 @live_fixture(scope="session")

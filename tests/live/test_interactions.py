@@ -17,7 +17,7 @@ from harness_client.types import Answer, Decision, Receipt
 from tests.live.reading import seen_by_a_person
 from tests.live.talk import BOUND, Talk, answers, reason
 
-pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 COLOURS = {
     "id": "colour",

@@ -16,7 +16,7 @@ from tests.live.conftest import live_fixture
 from tests.live.reading import seen_by_a_person, whole_log
 from tests.live.talk import Talk, new_request
 
-pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 TURNS = 105
 

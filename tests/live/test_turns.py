@@ -16,7 +16,7 @@ from harness_client.types import AttachmentId, ImagePart, TextPart
 from tests.live.reading import seen_by_a_person
 from tests.live.talk import Talk, answers, reason, until
 
-pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="

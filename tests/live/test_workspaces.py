@@ -11,7 +11,7 @@ from harness_client.client import HarnessClient
 from harness_client.errors import Refused
 from tests.live.talk import Talk
 
-pytestmark = [pytest.mark.live, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_a_folder_becomes_a_workspace_with_sessions(client: HarnessClient, tmp_path: Path) -> None:
