@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,7 +24,7 @@ from harness_client.types import SessionId
 NEWEST_FORMAT = 4
 
 _FILE = re.compile(r"session(?:\.v(\d{1,4}))?\.jsonl(?:\.zstd)?")
-_HEADER_BYTES = 1 << 20
+_CHUNK = 1 << 16
 _PACKED = frozenset({"text-chunks", "reasoning-chunks", "tool-call-chunks"})
 """Rows of a v0 log that stand for runs of chunk events; they have no ``seq`` of their own."""
 
@@ -76,10 +76,9 @@ def peek(path: Path) -> Header | Code:
     """Read a file's header alone; the code says why it has none that we can read. Raises OSError."""
     with path.open("rb") as file:
         try:
-            line = _decoded(file, path).readline(_HEADER_BYTES)
+            return _header(next(_lines(file, path), b""))
         except zstandard.ZstdError:
             return Code.NO_HEADER
-    return _header(line)
 
 
 def _header(line: bytes) -> Header | Code:
@@ -113,7 +112,7 @@ class DshLog:
         """Yield the header, then every event once, with the text that old logs keep as chunks. Raises OSError."""
         seen: set[int] = set()
         with self._path.open("rb") as file:
-            for number, line in enumerate(self._lines(file), 1):
+            for number, line in enumerate(self._whole_lines(file), 1):
                 if number == 1:
                     header = _header(line)
                     if isinstance(header, Code):
@@ -128,12 +127,11 @@ class DshLog:
                         seen.add(item.seq)
                     yield item
 
-    def _lines(self, file: BinaryIO) -> Iterator[bytes]:
+    def _whole_lines(self, file: BinaryIO) -> Iterator[bytes]:
         """Yield whole lines only: what follows the last line break, or cannot be decoded, a crash cut short."""
-        lines = _decoded(file, self._path)
         number = 0
         try:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(_lines(file, self._path), 1):
                 if line.endswith(b"\n"):
                     yield line
                 else:
@@ -147,7 +145,7 @@ class DshLog:
             if isinstance(wire, dict) and wire.get("type") in _PACKED:
                 yield from _packed_text(wire)
             else:
-                yield from logged(parse_event(wire), msgspec.Raw(line))
+                yield from logged(parse_event(wire), wire)
         except ValueError:
             self._note(Code.LINE_TORN, number)
         except Malformed:
@@ -173,12 +171,28 @@ def _packed_text(row: dict[object, object]) -> Iterator[TextDelta]:
     yield TextDelta(data.turn, data.step, "".join(data.texts))
 
 
-def _decoded(file: BinaryIO, path: Path) -> BinaryIO:
-    """Return the plain bytes of a file: a compressed one holds one frame for each time the host appended."""
-    if path.suffix != ".zstd":
-        return file
-    decompressor = zstandard.ZstdDecompressor()
-    return io.BufferedReader(decompressor.stream_reader(file, read_across_frames=True, closefd=False))
+def _lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    """Yield lines with their line breaks; only the last may lack one. Raises ZstdError behind what can be decoded."""
+    begun: list[bytes] = []
+    for chunk in _frames(file) if path.suffix == ".zstd" else iter(partial(file.read, _CHUNK), b""):
+        head, *tails = chunk.split(b"\n")
+        begun.append(head)
+        for tail in tails:
+            yield b"".join(begun) + b"\n"
+            begun = [tail]
+    if last := b"".join(begun):
+        yield last
+
+
+def _frames(file: BinaryIO) -> Iterator[bytes]:
+    """Decode the frames of a file one by one: the host adds one each time it appends."""
+    frame = zstandard.ZstdDecompressor().decompressobj()
+    data = file.read(_CHUNK)
+    while data:
+        yield frame.decompress(data)
+        data = frame.unused_data or file.read(_CHUNK)
+        if frame.eof:
+            frame = zstandard.ZstdDecompressor().decompressobj()
 
 
 def _parse(line: bytes) -> object:
