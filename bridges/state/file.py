@@ -7,6 +7,7 @@ import errno
 import os
 import sqlite3
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -57,8 +58,6 @@ class OpenFile:
 
 def trouble(path: Path, error: sqlite3.Error | OSError) -> StateError:
     """Put an error of SQLite or the system into ours."""
-    if isinstance(error, StateError):
-        return error
     if isinstance(error, OSError):
         return StateError(_ERRNOS.get(error.errno or 0, Trouble.FAILED), path, type(error).__name__)
     # The low byte is the class of an extended code; a ProgrammingError of the module itself has none.
@@ -72,11 +71,9 @@ def open_file(path: Path, *, alongside: bool) -> OpenFile:
     One process holds the lock. With ``alongside`` a second one may join it for single transactions, which SQLite
     keeps apart; it changes nothing about the file itself.
     """
-    try:
+    with _worded(path):
         path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         lock = _lock(path)
-    except (OSError, NotImplementedError) as error:  # NotImplementedError: a file system without locks
-        raise trouble(path, error if isinstance(error, OSError) else OSError(str(error))) from error
     if lock is None:
         if not alongside:
             raise StateError(Trouble.LOCKED, path)
@@ -87,6 +84,23 @@ def open_file(path: Path, *, alongside: bool) -> OpenFile:
         lock.release()
         raise
     return OpenFile(connection, lock, set_aside)
+
+
+@contextlib.contextmanager
+def _worded(path: Path) -> Iterator[None]:
+    """Turn whatever goes wrong with the file into a StateError."""
+    try:
+        yield
+    except StateError:
+        raise
+    except Foreign as error:
+        raise StateError(Trouble.FOREIGN, path) from error
+    except Newer as error:
+        raise StateError(Trouble.NEWER, path) from error
+    except NotImplementedError as error:
+        raise StateError(Trouble.FAILED, path, "a file system without locks") from error
+    except (sqlite3.Error, OSError) as error:
+        raise trouble(path, error) from error
 
 
 def _lock(path: Path) -> filelock.BaseFileLock | None:
@@ -110,11 +124,10 @@ def _own(path: Path) -> tuple[sqlite3.Connection, Path | None]:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection: sqlite3.Connection | None = None
-    try:
+    with _worded(path), contextlib.ExitStack() as on_failure:
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE_FILE))
-        connection = _plain(path)
+        connection = on_failure.enter_context(contextlib.closing(_plain(path)))
         version(connection)  # before anything is written: a file that is not ours stays as it is
         path.chmod(PRIVATE_FILE)
         connection.execute("PRAGMA journal_mode = WAL")
@@ -122,23 +135,16 @@ def _connect(path: Path) -> sqlite3.Connection:
         if verdict != "ok":
             raise StateError(Trouble.BROKEN, path, "quick_check")
         upgrade(connection)
-    except BaseException as error:
-        if connection is not None:
-            connection.close()
-        raise _worded(path, error) from error
+        on_failure.pop_all()
     return connection
 
 
 def _join(path: Path) -> sqlite3.Connection:
-    connection: sqlite3.Connection | None = None
-    try:
-        connection = _plain(path)
+    with _worded(path), contextlib.ExitStack() as on_failure:
+        connection = on_failure.enter_context(contextlib.closing(_plain(path)))
         if not is_current(connection):
             raise StateError(Trouble.BUSY, path, "being upgraded")
-    except BaseException as error:
-        if connection is not None:
-            connection.close()
-        raise _worded(path, error) from error
+        on_failure.pop_all()
     return connection
 
 
@@ -155,18 +161,6 @@ def _plain(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _worded(path: Path, error: BaseException) -> BaseException:
-    match error:
-        case Foreign():
-            return StateError(Trouble.FOREIGN, path)
-        case Newer():
-            return StateError(Trouble.NEWER, path)
-        case sqlite3.Error() | OSError():
-            return trouble(path, error)
-        case _:
-            return error
-
-
 def _set_aside(path: Path) -> Path:
     """Rename a broken file under a dated name. Its log goes first: a new file must never meet the old one's log."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
@@ -174,10 +168,8 @@ def _set_aside(path: Path) -> Path:
     while os.path.lexists(path.with_name(name)):
         number += 1
         name = f"{path.name}.broken-{stamp}-{number}"
-    try:
+    with _worded(path):
         for suffix in ("-wal", "-shm", ""):
             with contextlib.suppress(FileNotFoundError):
                 Path(f"{path}{suffix}").rename(path.with_name(name + suffix))
-    except OSError as error:
-        raise trouble(path, error) from error
     return path.with_name(name)

@@ -32,7 +32,6 @@ class Platform:
     script: list[SendOutcome | Exception] = field(default_factory=list)
     tried: list[tuple[str, str, float]] = field(default_factory=list)
     takes: float = 0.0
-    cut: asyncio.Event | None = None
 
     async def run(self, inbox: Inbox) -> None:
         raise NotImplementedError
@@ -81,6 +80,22 @@ async def test_a_long_segment_is_split_and_a_blank_one_left_out(delivery: Delive
     assert (await delivery.deliver(target(), ["", "abcdefghijklm", " \n"])).complete
     assert platform.texts == ["abcdefghij", "klm"]
     assert await delivery.deliver(target(), ["", "\n"]) == Report(End.SENT)
+
+
+async def test_a_channel_of_whole_replies_gets_them_whole(clock: FakeClock) -> None:
+    @dataclass
+    class Whole(Platform):
+        replies: list[tuple[str, ...]] = field(default_factory=list)
+
+        async def send_reply(self, target: ReplyTarget, segments: tuple[str, ...]) -> SendOutcome:
+            self.replies.append(segments)
+            return Sent(None)
+
+    platform = Whole(clock)
+    report = await Delivery(platform, whole, clock=clock).deliver(target(), ["longer than ten", " ", "b"])
+    assert report == Report(End.SENT, (None,))
+    assert platform.replies == [("longer than ten", "b")]
+    assert platform.tried == []
 
 
 async def test_two_replies_of_one_chat_never_mix(delivery: Delivery, platform: Platform) -> None:

@@ -81,6 +81,33 @@ async def test_alongside_nobody_it_is_an_ordinary_start(path: Path) -> None:
         assert (await refusal(path)).trouble is Trouble.LOCKED
 
 
+async def test_a_file_that_is_just_being_upgraded_is_not_joined(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_state(path):
+        monkeypatch.setattr(upgrades, "UPGRADES", (*upgrades.UPGRADES, ("CREATE TABLE extra (a)",)))
+        with pytest.raises(StateError) as caught:
+            async with open_state(path, alongside=True):
+                pass
+    assert caught.value.trouble is Trouble.BUSY
+
+
+async def test_the_log_of_a_broken_file_goes_with_it(path: Path) -> None:
+    await claim(path, "1")
+    garbage(path)
+    path.with_name("state.db-wal").write_bytes(b"left over")
+    async with open_state(path) as state:
+        assert state.set_aside is not None
+        log = state.set_aside.with_name(state.set_aside.name + "-wal")
+        assert log.read_bytes() == b"left over"
+
+
+async def test_without_locks_there_is_no_start(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def acquire(_: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr("filelock.FileLock.acquire", acquire)
+    assert (await refusal(path)).trouble is Trouble.FAILED
+
+
 async def test_a_newer_file_is_refused_and_left_alone(path: Path) -> None:
     await claim(path, "1")
     with closing(sqlite3.connect(path)) as db, db:
