@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Final, TypeVar
 
-from harness_client import wire
+from harness_client import catalogs, wire
 from harness_client.carrier import Carrier, decode, parse
 from harness_client.deltas import logged, partial
 from harness_client.errors import Unreachable
@@ -82,8 +82,8 @@ class LegacyDialect:
 
     async def models(self, session: SessionId | None) -> ModelCatalog:
         if session is not None:
-            return (await self._ask("session.models", {"sessionId": session}, wire.Catalog)).catalog()
-        catalog = await self._ask("llm.models", {}, wire.Catalog)
+            return (await self._ask("session.models", {"sessionId": session}, catalogs.Catalog)).catalog()
+        catalog = await self._ask("llm.models", {}, catalogs.Catalog)
         host = await self._ask("host.describe", {}, _Described)
         return catalog.catalog(ModelChoice(host.provider, host.model) if host.provider and host.model else None)
 
@@ -94,20 +94,20 @@ class LegacyDialect:
             "model": choice.model,
             "reasoningEffort": choice.effort,
         }
-        return (await self._ask("session.selectModel", payload, wire.Selected)).selected.choice()
+        return (await self._ask("session.selectModel", payload, catalogs.Selected)).selected.choice()
 
     async def presets(self) -> tuple[Preset, ...]:
-        return (await self._ask("agentPreset.list", {}, wire.Presets)).all()
+        return (await self._ask("agentPreset.list", {}, catalogs.Presets)).all()
 
     async def select_preset(self, session: SessionId, preset: str) -> str:
         payload = {"sessionId": session, "agentPreset": preset}
         return (await self._ask("agentPreset.select", payload, _SelectedPreset)).agent_preset
 
     async def workspaces(self) -> WorkspaceList:
-        return (await self._ask("workspace.list", {}, wire.Workspaces)).all()
+        return (await self._ask("workspace.list", {}, catalogs.Workspaces)).all()
 
     async def create_workspace(self, path: str) -> Workspace:
-        return (await self._ask("workspace.create", {"path": path}, wire.WorkspaceCreated)).workspace.workspace()
+        return (await self._ask("workspace.create", {"path": path}, catalogs.WorkspaceCreated)).workspace.workspace()
 
     # -- sessions ----------------------------------------------------------------------------------------------------
 
@@ -175,12 +175,12 @@ class LegacyDialect:
         await self._carrier.call("session.updateQueue", payload)
 
     async def commands(self, session: SessionId) -> tuple[HostCommand, ...]:
-        found = await self._ask("commands/list", {"args": {"agentId": session}}, tuple[wire.Command, ...])
+        found = await self._ask("commands/list", {"args": {"agentId": session}}, tuple[catalogs.Command, ...])
         return tuple(command.command() for command in found)
 
     async def run_command(self, session: SessionId, line: str) -> CommandOutcome:
         args = {"agentId": session, "line": line, "images": []}
-        return wire.command_outcome(await self._carrier.call("commands/execute", {"args": args}))
+        return catalogs.command_outcome(await self._carrier.call("commands/execute", {"args": args}))
 
     # -- streams -----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, TypeVar
 
-from harness_client import wire
+from harness_client import catalogs, wire
 from harness_client.carrier import Carrier, HostRefused, check_status, decode, parse, unwrap
 from harness_client.errors import Malformed, Refused, Unsupported, refusal
 from harness_client.modern_streams import ModernStreams
@@ -76,7 +76,7 @@ class ModernDialect:
         return Health(Generation.MODERN, told[1] if told else None)
 
     async def models(self, session: SessionId | None) -> ModelCatalog:
-        catalog = await self._ask("session/modelCatalog", {}, wire.Catalog)
+        catalog = await self._ask("session/modelCatalog", {}, catalogs.Catalog)
         if session is None:
             return catalog.catalog()
         return catalog.catalog((await self.projections(session)).model)
@@ -88,10 +88,10 @@ class ModernDialect:
             "model": choice.model,
             "reasoningEffort": choice.effort,
         }
-        return (await self._request("session/selectModel", request, wire.Selected)).selected.choice()
+        return (await self._request("session/selectModel", request, catalogs.Selected)).selected.choice()
 
     async def presets(self) -> tuple[Preset, ...]:
-        return (await self._ask("agentPresets/list", {}, wire.Presets)).all()
+        return (await self._ask("agentPresets/list", {}, catalogs.Presets)).all()
 
     async def select_preset(self, session: SessionId, preset: str) -> str:
         return await self._ask("agentPresets/select", {"agentId": session, "agentPreset": preset}, str)
@@ -100,7 +100,9 @@ class ModernDialect:
         return (await self._streams.workspaces()).all()
 
     async def create_workspace(self, path: str) -> Workspace:
-        return (await self._request("workspace/create", {"path": path}, wire.WorkspaceCreated)).workspace.workspace()
+        return (
+            await self._request("workspace/create", {"path": path}, catalogs.WorkspaceCreated)
+        ).workspace.workspace()
 
     # -- sessions ----------------------------------------------------------------------------------------------------
 
@@ -198,7 +200,7 @@ class ModernDialect:
         await self._carrier.call("session/updateQueue", {"args": {"request": request}})
 
     async def commands(self, session: SessionId) -> tuple[HostCommand, ...]:
-        found = await self._ask("commands/list", {"agentId": session}, tuple[wire.Command, ...])
+        found = await self._ask("commands/list", {"agentId": session}, tuple[catalogs.Command, ...])
         return tuple(command.command() for command in found)
 
     async def run_command(self, session: SessionId, line: str) -> CommandOutcome:
@@ -210,7 +212,7 @@ class ModernDialect:
             if error.reason != "gateway/arguments-invalid":
                 raise
             done = await self._carrier.call("commands/execute", {"args": args | {"images": []}})
-        return wire.command_outcome(done)
+        return catalogs.command_outcome(done)
 
     # -- streams -----------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Final
 
 from harness_client.carrier import Carrier, WireError, decode
+from harness_client.catalogs import Workspaces
 from harness_client.deltas import AssistantStream, Attempts, Frame, logged, partial
 from harness_client.errors import HarnessError, Malformed, Unreachable, refusal
 from harness_client.events import parse_event
@@ -23,7 +24,7 @@ from harness_client.streams import (
     Snapshot,
 )
 from harness_client.types import InteractionId, Receipt, SessionId
-from harness_client.wire import Questions, Wire, Workspaces
+from harness_client.wire import Questions, Wire
 
 _HEARTBEAT_SECONDS: Final = 10.0
 _TAIL_MESSAGES: Final = 50

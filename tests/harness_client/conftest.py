@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from typing import TypeVar
 
 import pytest
 
 from harness_client.client import Address, HarnessClient
+from harness_client.streams import HostEvent
 from tests.fakes.harness import FakeHarness
 from tests.fakes.harness.dialect import DIALECTS, Flavour
 
 FLAVOURS: tuple[Flavour, ...] = ("0.1.0", "0.1.2", "0.1.5", "0.2")
+T = TypeVar("T")
+
 MODERN: tuple[Flavour, ...] = ("0.1.2", "0.1.5", "0.2")
 
 
@@ -21,6 +25,14 @@ def serve(flavour: Flavour) -> AbstractAsyncContextManager[FakeHarness]:
 
 def connect(host: FakeHarness) -> HarnessClient:
     return HarnessClient(Address.parse(host.url))
+
+
+async def wait_for(events: AsyncIterator[HostEvent], kind: type[T]) -> T:
+    """Return the next host event of a kind."""
+    async for event in events:
+        if isinstance(event, kind):
+            return event
+    raise AssertionError("the stream ended")
 
 
 @pytest.fixture(params=FLAVOURS)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import TypeVar
-
 import pytest
 
 from harness_client.client import HarnessClient
 from harness_client.errors import Malformed, Refused
 from harness_client.events import ApprovalDecided, TurnEnd
 from harness_client.legacy_streams import PENDING_LIMIT, _keep
-from harness_client.streams import ApprovalAsked, HostEvent, InteractionClosed, QuestionAsked, RunningChanged
+from harness_client.streams import ApprovalAsked, InteractionClosed, QuestionAsked, RunningChanged
 from harness_client.types import (
     Answer,
     Decision,
@@ -23,20 +20,12 @@ from harness_client.types import (
     TextPart,
 )
 from tests.fakes.harness import FakeHarness, Tool, ask, question, say
-from tests.harness_client.conftest import connect
+from tests.harness_client.conftest import connect, wait_for
 from tests.harness_client.raw import Wire, raw_host
 
-T = TypeVar("T")
 ASK = say("I ask.", tools=[ask(question("color", "Which?", "Red", "Blue"), question("free", "Words?"))])
 TRY = say("I try.", tools=[Tool("bash", {"command": "ls"}, approval="escalate: need it")])
 RED = {"color": Answer("color", ("Red",)), "free": Answer("free", (), "words")}
-
-
-async def wait_for(events: AsyncIterator[HostEvent], kind: type[T]) -> T:
-    async for event in events:
-        if isinstance(event, kind):
-            return event
-    raise AssertionError("the stream ended")
 
 
 async def start(client: HarnessClient) -> SessionId:
