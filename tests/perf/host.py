@@ -33,15 +33,21 @@ class Hosts:
 
 
 def dialogues(host: FakeHarness) -> None:
-    """Write 40 messages, 40,000 messages, and 50 messages of 3 kB each."""
-    host.session(SHORT).dialogue(20)
-    host.session(LONG).dialogue(20_000)
-    fifty, words = host.session(FIFTY), "a word or two " * (FIFTY_BYTES // 50 // 14)
-    for _ in range(25):
-        turn = fifty.start()
-        fifty.user(words)
-        fifty.assistant(words, turn=turn)
-        fifty.end()
+    """Write 40 messages, 40,000 messages, and 50 messages of 3 kB each, half of them Chinese."""
+    _talk(host.session(SHORT), ["short"] * 20)
+    host.session(LONG).dialogue(20_000 - 25)  # made when read; the newest page lies ready, as in the short session
+    _talk(host.session(LONG), ["short"] * 25)
+    english, chinese = "a word or two " * (FIFTY_BYTES // 50 // 14), "一两句话。" * (FIFTY_BYTES // 50 // 15)
+    _talk(host.session(FIFTY), [english, chinese] * 12 + [english])
+
+
+def _talk(session: Session, texts: list[str]) -> None:
+    """Append a completed turn for each text, the same in question and answer."""
+    for text in texts:
+        turn = session.start()
+        session.user(text)
+        session.assistant(text, turn=turn)
+        session.end()
 
 
 def big_page(session: Session) -> bytes:
