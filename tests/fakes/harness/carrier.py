@@ -19,6 +19,10 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 PLAIN = "text/plain;charset=UTF-8"
 
 
+class Untyped(web.Response):
+    """An answer without any content type."""
+
+
 class Absent:
     """The value of a call that returns nothing: the key is missing, not null."""
 
@@ -38,9 +42,8 @@ def fenced(request: web.Request) -> bool:
 
 def plain(status: int, words: str, content_type: str | None = PLAIN) -> web.Response:
     """Return a short answer of the carrier itself; some of them have no content type."""
-    response = web.Response(status=status, body=words.encode(), headers={"Content-Type": content_type or ""})
-    if content_type is None:
-        del response.headers["Content-Type"]
+    kind = Untyped if content_type is None else web.Response
+    response = kind(status=status, body=words.encode(), headers={"Content-Type": content_type or PLAIN})
     response.enable_chunked_encoding()
     return response
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from tests.fakes.harness.dialect import Dialect, Obj
 
@@ -90,22 +91,27 @@ def assistant_message(
     return event if surface is None else {**event, "surfaceOp": surface}
 
 
-def tool_result(
-    dialect: Dialect, *, turn: int, step: int, call: str, words: str, id_: str, call_seq: int, error: Obj | None = None
-) -> Obj:
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool says at its end; ``error`` is told beside the words for some failures only."""
+
+    words: str
+    failed: bool = False
+    error: Obj | None = None
+
+
+def tool_result(dialect: Dialect, result: Result, *, turn: int, step: int, call: str, id_: str, call_seq: int) -> Obj:
     """Return a tool's answer; format 4 gives it a role of its own."""
     source: Obj = {"kind": "tool", "callId": call}
-    failed = error is not None
+    content: list[Obj] = [text(result.words)]
+    said: Obj = {"toolCallId": call, "content": content, "isError": result.failed}
     if dialect.log_version == 4:
-        body: Obj = {
-            "role": "tool", "source": source, "toolCallId": call, "content": [text(words)], "isError": failed, "id": id_
-        }  # fmt: skip
+        body: Obj = {"role": "tool", "source": source, **said, "id": id_}
     else:
-        content = {"type": "tool-result", "toolCallId": call, "content": [text(words)], "isError": failed}
-        body = {"source": source, "content": [content], "role": "user", "id": id_}
+        body = {"source": source, "content": [{"type": "tool-result", **said}], "role": "user", "id": id_}
     data: Obj = {"turn": turn, "step": step, "message": body}
-    if error is not None:
-        data["error"] = error
+    if result.error is not None:
+        data["error"] = result.error
     return {"type": "tool/result", "data": data, "sourceEventSeqs": [call_seq], "surfaceOp": "append"}
 
 

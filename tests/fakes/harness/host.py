@@ -12,7 +12,7 @@ from typing import Self, Unpack
 from aiohttp import web
 
 from harness_client.types import Generation
-from tests.fakes.harness.carrier import fenced, plain
+from tests.fakes.harness.carrier import Untyped, fenced, plain
 from tests.fakes.harness.dialect import DIALECTS, Flavour, Obj
 from tests.fakes.harness.downlink import Downlink
 from tests.fakes.harness.faults import Fault, How
@@ -61,6 +61,7 @@ class FakeHarness:
         self.world = World(self.dialect)
         self.model: Model = self.world.model
         self.calls: list[Call] = []
+        self._called = asyncio.Event()
         self.rpc_id = ""
         self.recorded_frames: list[Obj] = []
         self.gzips = generation is Generation.MODERN
@@ -114,6 +115,12 @@ class FakeHarness:
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until something that the host itself does has come true."""
         await self.world.until(condition)
+
+    async def until_called(self, name: str, times: int = 1) -> None:
+        """Wait until a method has been called so many times since the host began."""
+        while sum(call.name == name for call in self.calls) < times:
+            self._called.clear()
+            await self._called.wait()
 
     async def settle(self) -> None:
         """Wait until no session runs a turn."""
@@ -186,6 +193,8 @@ class FakeHarness:
     async def _headers(self, _: web.Request, response: web.StreamResponse) -> None:
         """Say what a Node host says of its connections: they live five idle seconds."""
         response.headers["Server"] = "fake"
+        if isinstance(response, Untyped):
+            del response.headers["Content-Type"]
         if "Connection" not in response.headers and response.status != 101:
             response.headers.update({"Connection": "keep-alive", "Keep-Alive": "timeout=5"})
 
@@ -216,6 +225,7 @@ class FakeHarness:
         cold = known is not None and not known.attached
         write = name not in READS and (cold or name not in WAKES)
         self.calls.append(Call(name, payload, write))
+        self._called.set()
 
     def fault(self, name: str) -> Fault | None:
         """Return the fault of this call, if one is asked for."""

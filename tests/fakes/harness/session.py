@@ -165,7 +165,11 @@ class Session:
             self.inject("runtime-context", "…")
         if first and dialect.chunks_in_log:
             self._first_title(messages, seqs)
-        if first or self._context_due or (self.requests == 2 and dialect.chunks_in_log):
+        if (
+            first
+            or self._context_due
+            or (self.requests == 2 and dialect.chunks_in_log and not self.world.model_selected)
+        ):
             self.write(draft("request/header", header={"config": self._config(), "tools": []}))
         self._context_due = False
         if first:
@@ -313,7 +317,7 @@ class Session:
         """Answer the coming reads with these pages, whatever they ask; the first holds the cursor."""
         self._pages = list(pages)
         seqs = [event.get("seq") for event in pages[0].events]
-        self._scripted_cursor = max((seq for seq in seqs if isinstance(seq, int)), default=0)
+        self._scripted_cursor = max(0, *(seq for seq in seqs if isinstance(seq, int)), 0)
 
     def forget(self) -> None:
         """Empty the log to make room for a recorded one, which brings its own views."""

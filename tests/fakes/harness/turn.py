@@ -9,15 +9,24 @@ from typing import TYPE_CHECKING
 
 from tests.fakes.harness import events
 from tests.fakes.harness.dialect import Obj
-from tests.fakes.harness.events import draft
+from tests.fakes.harness.events import Result, draft
 from tests.fakes.harness.model import Failure, Script, Step, Tool, say
-from tests.fakes.harness.notices import Outcome
 from tests.fakes.harness.stream import Attempt
 
 if TYPE_CHECKING:
     from tests.fakes.harness.session import Session
 
 MAX_RETRIES = 5
+ASK_ERRORS = {
+    "ASK_CANCELLED": "Error: the user cancelled ask_user_question",
+    "ASK_ABORTED": "Error: ask_user_question was aborted before the user answered",
+    "NO_PROVIDER": "Error: no user-questions answerer accepted the request",
+}
+LOST = Result(
+    "The tool call was interrupted after it was recorded, but no result was recorded.",
+    failed=True,
+    error={"name": "ToolOutcomeUnknownError", "code": "TOOL_OUTCOME_UNKNOWN"},
+)
 
 
 class Turn:
@@ -29,6 +38,7 @@ class Turn:
         self.attempt: Attempt | None = None
         self._step_open = False
         self._tool: tuple[str, int] | None = None
+        self._approval = False
 
     async def run(self) -> str:
         """Run to the end; return its kind, such as completed or aborted."""
@@ -130,15 +140,14 @@ class Turn:
         self._tool = (call, seq)
         session.tool_names[call] = tool.name
         session.deliver_title()
-        if tool.name == "ask_user_question":
-            words, error = await self._ask(tool)
-        else:
-            words, error = await self._work(call, tool)
-        self._write_result(words, error)
+        asks = tool.name == "ask_user_question"
+        self._write_result(await (self._ask(tool) if asks else self._work(call, tool)))
 
-    async def _work(self, call: str, tool: Tool) -> tuple[str, Obj | None]:
-        if tool.approval is not None and not await self._approved(call, tool, tool.approval):
-            return "Error: the user rejected this call", {"name": "ApprovalError", "code": "REJECTED"}
+    async def _work(self, call: str, tool: Tool) -> Result:
+        if tool.approval is not None:
+            refused = await self._approved(call, tool, tool.approval)
+            if refused is not None:
+                return refused
         job = self._register_job(call, tool)
         try:
             if tool.until is not None:
@@ -149,7 +158,9 @@ class Turn:
                 self._settle_job(job, "killed")
             raise
         self._settle_job(job, "completed")
-        return tool.result, {"name": "ToolError", "code": "FAILED"} if tool.error else None
+        if tool.name == "todo_write":
+            self.session.write(draft("todo/write", todos=tool.args.get("todos", [])))
+        return Result(tool.result, failed=tool.error)
 
     def _register_job(self, call: str, tool: Tool) -> Obj | None:
         """Write what 0.2 writes of a shell call that begins; None for any other call."""
@@ -169,56 +180,46 @@ class Turn:
             more: Obj = {"finishedAt": self.session.world.mint.now(), "status": status, "producerReported": True}
             self.session.write({"type": "job/settled", "data": {**job, **more}})
 
-    async def _ask(self, tool: Tool) -> tuple[str, Obj | None]:
+    async def _ask(self, tool: Tool) -> Result:
         outcome = await self.session.world.ask(self.session, "question", {"questions": tool.args["questions"]})
         if outcome.error is None:
-            return json.dumps(outcome.answers, separators=(",", ":"), ensure_ascii=False), None
-        words = {
-            "ASK_CANCELLED": "Error: the user cancelled ask_user_question",
-            "NO_PROVIDER": "Error: no user-questions answerer accepted the request",
-        }[outcome.error]
-        return words, {"name": "UserQuestionError", "code": outcome.error}
+            return Result(json.dumps(outcome.answers, separators=(",", ":"), ensure_ascii=False))
+        return Result(ASK_ERRORS[outcome.error], True, {"name": "UserQuestionError", "code": outcome.error})
 
-    async def _approved(self, call: str, tool: Tool, reason: str) -> bool:
+    async def _approved(self, call: str, tool: Tool, reason: str) -> Result | None:
+        """Ask for approval; return None when it is given, else what the tool says instead."""
         session = self.session
         id_ = session.world.mint.uuid()
         asked: Obj = {"toolName": tool.name, "callId": call, "reason": reason}
         session.write(draft("approval/asked", id=id_, **asked))
+        self._approval = True
         try:
-            outcome = await session.world.ask(session, "approval", asked, id_)
+            word = (await session.world.ask(session, "approval", asked, id_)).word
         except asyncio.CancelledError:
             if not session.killed:
                 session.write(draft("approval/decided", id=id_, outcome="cancelled"))
             raise
-        session.write(draft("approval/decided", id=id_, outcome=outcome.word))
-        return outcome == Outcome("allowed-once", by=outcome.by)
+        self._approval = False
+        session.write(draft("approval/decided", id=id_, outcome=word))
+        refusals = {"rejected": "Error: the user rejected this", "unavailable": "Error: this requires approval"}
+        return None if word == "allowed-once" else Result(refusals[word], failed=True)
 
-    def _write_result(self, words: str, error: Obj | None) -> None:
+    def _write_result(self, result: Result) -> None:
+        assert self._tool is not None
+        self.session.write(self._result_event(result, self.session.world.mint.uuid()))
+        self._tool = None
+
+    def _result_event(self, result: Result, id_: str) -> Obj:
         assert self._tool is not None
         call, seq = self._tool
-        session = self.session
-        event = events.tool_result(
-            session.world.dialect,
-            turn=self.number,
-            step=self.step,
-            call=call,
-            words=words,
-            id_=session.world.mint.uuid(),
-            call_seq=seq,
-            error=error,
+        return events.tool_result(
+            self.session.world.dialect, result, turn=self.number, step=self.step, call=call, id_=id_, call_seq=seq
         )
-        session.write(event)
-        self._tool = None
 
     def _aborted(self) -> Obj:
         """Close what is open after a person's stop; return the reason the turn ends with."""
         if self._tool is not None:
-            asked = self.session.tool_names[self._tool[0]] == "ask_user_question"
-            if asked:
-                error: Obj = {"name": "UserQuestionError", "code": "ASK_ABORTED"}
-                self._write_result("Error: ask_user_question was aborted before the user answered", error)
-            else:
-                self._write_result("Error: tool call aborted", {"name": "AbortError", "code": "ABORTED"})
+            self._write_result(self._aborted_result(self._tool[0]))
         elif self.attempt is not None and self.attempt.blocks:
             self._commit_message(interrupted=True)
         elif self.attempt is not None and not self.session.world.dialect.chunks_in_log:
@@ -228,23 +229,19 @@ class Turn:
             self._close_step()
         return {"kind": "aborted", "reason": {"kind": "user"}}
 
+    def _aborted_result(self, call: str) -> Result:
+        if self._approval:
+            return Result("Error: approval was cancelled", failed=True)
+        if self.session.tool_names[call] == "ask_user_question":
+            return Result(ASK_ERRORS["ASK_ABORTED"], True, {"name": "UserQuestionError", "code": "ASK_ABORTED"})
+        return Result("Error: tool call aborted", True, {"name": "AbortError", "code": "ABORTED"})
+
     def closers(self) -> list[Obj]:
         """Return what a cold read adds to a log whose host died here."""
-        session = self.session
         out: list[Obj] = []
         if self._tool is not None:
-            call, seq = self._tool
-            event = events.tool_result(
-                session.world.dialect,
-                turn=self.number,
-                step=self.step,
-                call=call,
-                words="The tool call was interrupted after it was recorded, but no result was recorded.",
-                id_=f"interrupted-tool-result-{call}-{session.log.cursor + 1}",
-                call_seq=seq,
-                error={"name": "ToolOutcomeUnknownError", "code": "TOOL_OUTCOME_UNKNOWN"},
-            )
-            out.append(event)
+            id_ = f"interrupted-tool-result-{self._tool[0]}-{self.session.log.cursor + 1}"
+            out.append(self._result_event(LOST, id_))
         if self._step_open:
             out.append(draft("step/end", turn=self.number, step=self.step))
         out.append(draft("turn/end", turn=self.number, reason={"kind": "interrupted"}))

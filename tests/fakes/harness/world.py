@@ -49,6 +49,7 @@ class World:
         self.models = {dialect.model: "Flash", "deepseek-v4-pro": "DeepSeek-V4-Pro"}
         self.default_model = dialect.model
         self.takes_images = True
+        self.model_selected = False
         self.pending: dict[str, Pending] = {}
         self.listeners: set[Callable[[Notice], None]] = set()
         self._calls = 0
@@ -148,6 +149,7 @@ class World:
         if self.dialect.flavour == "0.2" and model not in self.models:
             raise Refused("model-unavailable", "Select an available model before sending a message.", details)
         session.model = self.default_model = model
+        self.model_selected = True
         session.effort, session.model_chosen = effort or "high", True
         return {**details, "reasoningEffort": session.effort}
 
