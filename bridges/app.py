@@ -78,19 +78,11 @@ async def open_parts(
         yield Parts(harness, state, config.language, workspace)
 
 
-def host_address(config: Config) -> Address | None:
-    """Return where the configured host listens, None for one of our own. Raises ValueError when it is no address."""
-    if config.harness.url is None:
-        return None
-    token = config.harness.token
-    return Address.parse(config.harness.url.reveal(), token.reveal() if token is not None else None)
-
-
 async def _address(
     stack: AsyncExitStack, config: Config, environ: Mapping[str, str], workspace: str, *, demo_model: bool
 ) -> Address:
     """Return where the host is, after starting one where that is wanted."""
-    address = host_address(config)
+    address = config.harness.address
     if address is not None:
         return address
     from harness_client.embedded import EmbeddedHost, EmbeddedSpec  # noqa: PLC0415 - costs memory others save

@@ -20,6 +20,7 @@ import platformdirs
 
 from bridges.config_error import ConfigError, Wrong, explain
 from bridges.secret import Places, Secret
+from harness_client.address import Address
 from i18n import Key, Language
 
 APP: Final = "harness-im"
@@ -101,14 +102,22 @@ class Harness(Section, frozen=True, kw_only=True):
             raise Wrong("url", Key.CONFIG_EMBEDDED_URL)
         if not self.embedded and self.url is None:
             raise Wrong("url", Key.CONFIG_MISSING)
-        if self.url is not None and re.match(r"^https?://[^\s/]+", self.url.reveal()) is None:
-            raise Wrong("url")
+        try:
+            _ = self.address
+        except ValueError:
+            raise Wrong("url") from None
         _check_workspace(self.workspace)
 
     @property
     def embedded(self) -> bool:
         """Whether we start the host."""
         return self.mode is HarnessMode.EMBEDDED or (self.mode is None and self.url is None)
+
+    @property
+    def address(self) -> Address | None:
+        """Where the host listens; None for one of our own."""
+        token = self.token.reveal() if self.token else None
+        return Address.parse(self.url.reveal(), token) if self.url else None
 
 
 class StateFile(Section, frozen=True, kw_only=True):

@@ -176,7 +176,6 @@ class Key(StrEnum):
     TERMINAL_HINT = "terminal.hint"
     TERMINAL_DEMO = "terminal.demo"
 
-    START_ADDRESS = "start.address"
     START_TWO_HOSTS = "start.two_hosts"
     START_BAD_SESSION = "start.bad_session"
     START_UNREACHABLE = "start.unreachable"

@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from bridges.access import TERMINAL
-from bridges.app import Parts, converse, host_address, mint, open_parts
+from bridges.app import Parts, converse, mint, open_parts
 from bridges.cli.problems import worded
 from bridges.config import Config, Harness, HarnessMode, environment, load
 from bridges.config_error import ConfigError, Wrong
@@ -73,7 +73,7 @@ def run(options: Options) -> int:
         return MISUSED
     words = Words(config.language)
     try:
-        _check(options, config, words)
+        _check(options, words)
     except _Misused as error:
         click.echo(str(error), err=True)
         return MISUSED
@@ -107,15 +107,11 @@ def _configuration(options: Options) -> Config:
     return config
 
 
-def _check(options: Options, config: Config, words: Words) -> None:
+def _check(options: Options, words: Words) -> None:
     if options.demo_model and options.harness is not None:
         raise _Misused(words(Key.START_TWO_HOSTS))
     if options.session is not None and not is_session_id(options.session):
         raise _Misused(words(Key.START_BAD_SESSION))
-    try:
-        host_address(config)
-    except ValueError as error:
-        raise _Misused(words(Key.START_ADDRESS, reason=error)) from None
 
 
 def _interactive(options: Options) -> bool:
@@ -138,7 +134,7 @@ def _log(options: Options, config: Config) -> Iterator[TextIO]:
 
 
 async def _chat(options: Options, config: Config, words: Words, redact: Redactor) -> int:
-    address = host_address(config)
+    address = config.harness.address
     try:
         async with open_parts(config, environment(), redact, demo_model=options.demo_model) as parts:
             return await _converse(options, parts, words)

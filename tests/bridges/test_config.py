@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from bridges.config import Busy, Config, HarnessMode, Listen, Telegram, WhatsApp, load, parse
 from bridges.config_error import ConfigError
 from bridges.secret import Places, Secret
+from harness_client.address import Address
 from i18n import Key, Language, Words
 from tests.guards.sources import PACKAGES, python
 
@@ -113,6 +114,7 @@ def test_every_channel_and_every_key_is_read() -> None:
     assert config.language is Language.EN
     assert config.harness.mode is HarnessMode.HTTP
     assert not config.harness.embedded
+    assert config.harness.address == Address("http://127.0.0.1:3080", "printed-token")
     assert config.state.path == Path("/nowhere/state/state.db")
     assert config.metrics is not None
     assert config.metrics.listen == Listen("127.0.0.1:9464")
@@ -188,6 +190,9 @@ REFUSED: Final = {
     "[harness]\nmode = 'embedded'\nurl = 'http://h'": ("harness.url", Key.CONFIG_EMBEDDED_URL),
     "[harness]\nmode = 'grpc'": ("harness.mode", Key.CONFIG_WRONG),
     "[harness]\nurl = '127.0.0.1:3080'": ("harness.url", Key.CONFIG_WRONG),
+    "[harness]\nurl = 'http://h/path'": ("harness.url", Key.CONFIG_WRONG),
+    "[harness]\nurl = 'http://h:99999'": ("harness.url", Key.CONFIG_WRONG),
+    "[harness]\nurl = 'http://h/?token=a'\ntoken = 'b'": ("harness.url", Key.CONFIG_WRONG),
     "[harness]\nworkspace = 'here'": ("harness.workspace", Key.CONFIG_WRONG),
     "[metrics]": ("metrics.listen", Key.CONFIG_MISSING),
     "[metrics]\nlisten = '9464'": ("metrics.listen", Key.CONFIG_WRONG),
