@@ -11,6 +11,7 @@ from harness_client.client import FollowItem, HarnessClient, Snapshot
 from harness_client.events import AssistantMessage, TurnEnd, UserMessage
 from harness_client.transcript import Role, text_of
 from harness_client.types import PromptMode, PromptPart, RequestId, SessionId, TextPart
+from tests.live.reading import compare
 
 BOUND = 30.0
 """Seconds any single thing may take on a busy machine."""
@@ -38,7 +39,7 @@ class Talk:
         self.client = client
         self.session = session
         self.expected: list[tuple[Role, str]] = []
-        self._model = model
+        self.model = model
 
     async def say(
         self,
@@ -50,7 +51,7 @@ class Talk:
 
         ``on`` sees every item as it comes, and may act on it.
         """
-        self._model.queue.extend(steps)
+        self.model.queue.extend(steps)
         request = new_request()
         parts = [TextPart(what)] if isinstance(what, str) else what
         items: list[FollowItem] = []
@@ -73,6 +74,10 @@ class Talk:
         answer = answers(items)[-1]
         self.expected += [(Role.USER, text), (Role.ASSISTANT, answer)]
         return answer
+
+    async def check(self, *, running: bool = False) -> None:
+        """Check that ``/history`` shows what is expected, and asks nobody for it."""
+        await compare(self.client, self.session, self.expected, self.model, running=running)
 
     async def steer(self, text: str) -> None:
         """Join the turn that runs."""

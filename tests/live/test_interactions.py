@@ -14,7 +14,6 @@ from harness_client.client import ApprovalAsked, FollowItem, HostEvent, Question
 from harness_client.events import ToolCall, TurnEnd
 from harness_client.transcript import Role
 from harness_client.types import Answer, Decision, Receipt
-from tests.live.reading import seen_by_a_person
 from tests.live.talk import BOUND, Talk, answers, reason
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -63,7 +62,8 @@ async def test_a_question_is_answered(talk: Talk) -> None:
         made_up = {"colour": Answer("colour", ("Green",)), "words": Answer("words", custom="x")}
         assert await talk.client.answer(asked, made_up) is Receipt.INVALID
         # While a question waits, reading goes on and the question stays.
-        assert await seen_by_a_person(talk.client, talk.session) == [(Role.USER, "ask me")]
+        talk.expected.append((Role.USER, "ask me"))
+        await talk.check(running=True)
         good = {"colour": Answer("colour", ("Blue",)), "words": Answer("words", custom="just words")}
         await talk.client.answer(asked, good)
 
@@ -117,4 +117,4 @@ async def test_a_finished_job_opens_a_turn_of_its_own(talk: Talk) -> None:
             if ended == 2:
                 break
     talk.expected += [(Role.USER, "start"), (Role.ASSISTANT, "Started."), (Role.ASSISTANT, "It is over.")]
-    assert await seen_by_a_person(talk.client, talk.session) == talk.expected
+    await talk.check()

@@ -20,7 +20,7 @@ from harness_client.errors import Unreachable
 from harness_client.events import TextDelta
 from harness_client.transcript import Role
 from harness_client.types import SessionId
-from tests.live.reading import seen_by_a_person
+from tests.live.reading import whole_log
 from tests.live.talk import BOUND, Talk, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -52,7 +52,8 @@ def child_of(group: int) -> int:
 async def read_everything(talk: Talk, spec: EmbeddedSpec, model: DemoModel) -> None:
     """Read a cold session in every way that must not wake it, and prove that none did."""
     before, asked = logs(spec, talk.session), dict(model.asked)
-    assert await seen_by_a_person(talk.client, talk.session) == talk.expected
+    await talk.check()
+    await whole_log(talk.client, talk.session)
     await talk.client.projections(talk.session)
     assert not await talk.client.running(talk.session)
     assert dict(model.asked) == asked
@@ -72,7 +73,7 @@ async def test_a_program_started_again_finds_its_sessions(
         talk.client = client
         await read_everything(talk, spec, model)
         await talk.ask("and me")
-        assert await seen_by_a_person(client, talk.session) == talk.expected
+        await talk.check()
 
 
 async def test_a_host_killed_in_the_middle_of_a_turn(new_spec: Callable[[], EmbeddedSpec], model: DemoModel) -> None:
@@ -104,7 +105,7 @@ async def test_a_host_killed_in_the_middle_of_a_turn(new_spec: Callable[[], Embe
         # The same client, its old token void, its cookie good.
         await read_everything(talk, spec, model)
         await talk.ask("after the crash")
-        assert await seen_by_a_person(client, talk.session) == talk.expected
+        await talk.check()
 
 
 async def test_a_host_that_cannot_start(new_spec: Callable[[], EmbeddedSpec]) -> None:

@@ -13,7 +13,6 @@ from harness_client.client import FollowItem, HarnessClient
 from harness_client.events import StreamReset, TextDelta, ToolCall, TurnStart, UserMessage
 from harness_client.transcript import Role
 from harness_client.types import AttachmentId, ImagePart, TextPart
-from tests.live.reading import seen_by_a_person
 from tests.live.talk import Talk, answers, reason, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -27,13 +26,16 @@ def bash(command: str) -> Tool:
     return Tool("bash", {"command": command, "description": "a test"})
 
 
-async def see(talk: Talk) -> None:
-    assert await seen_by_a_person(talk.client, talk.session) == talk.expected
-
-
 async def test_a_simple_turn(talk: Talk) -> None:
     assert await talk.ask("say hi") == "This is a demo, not a model: it can only repeat. You said: say hi"
-    await see(talk)
+    await talk.check()
+
+
+async def test_a_history_command_that_became_a_prompt_is_not_shown(talk: Talk) -> None:
+    await talk.ask("before")
+    await talk.say("/history 4", Step(text="I am a model and know no commands."))
+    talk.expected.append((Role.ASSISTANT, "I am a model and know no commands."))
+    await talk.check()
 
 
 async def test_the_answer_streams_in_pieces(talk: Talk) -> None:
@@ -54,12 +56,12 @@ async def test_tools_run_and_only_the_last_text_is_the_answer(talk: Talk, worksp
     assert [item.name for item in items if isinstance(item, ToolCall)] == ["bash"] * 3
     assert (workspace / "made-by-a-tool").read_text() == "ran\n"
     talk.expected += [(Role.USER, "look around"), (Role.ASSISTANT, "All done.")]
-    await see(talk)
+    await talk.check()
 
 
 async def test_reasoning_is_never_seen(talk: Talk) -> None:
     assert await talk.ask("think", Step(reasoning="my secret thoughts", text="42")) == "42"
-    await see(talk)
+    await talk.check()
 
 
 async def test_a_turn_cancelled_midway_leaves_the_question_alone(talk: Talk) -> None:
@@ -74,25 +76,25 @@ async def test_a_turn_cancelled_midway_leaves_the_question_alone(talk: Talk) -> 
     items = await talk.say("long", Step(text="half an answer " * 20, delay=0.02), on=cancel)
     assert reason(items) == "aborted"
     talk.expected.append((Role.USER, "long"))
-    await see(talk)
+    await talk.check()
     await talk.ask("short")
-    await see(talk)
+    await talk.check()
 
 
 async def test_a_failed_turn_leaves_the_question_alone(talk: Talk) -> None:
     items = await talk.say("fail", Step(status=400))
     assert reason(items) == "error"
     talk.expected.append((Role.USER, "fail"))
-    await see(talk)
+    await talk.check()
     await talk.ask("again")
-    await see(talk)
+    await talk.check()
 
 
 async def test_an_answer_at_its_length_limit_is_none(talk: Talk) -> None:
     items = await talk.say("write a book", Step(text="Chapter one", finish="length"))
     assert reason(items) == "max-tokens"
     talk.expected.append((Role.USER, "write a book"))
-    await see(talk)
+    await talk.check()
 
 
 async def test_a_dropped_line_is_tried_again_and_its_text_is_void(talk: Talk) -> None:
@@ -101,22 +103,22 @@ async def test_a_dropped_line_is_tried_again_and_its_text_is_void(talk: Talk) ->
     reset = next(at for at, item in enumerate(items) if isinstance(item, StreamReset))
     assert "".join(item.text for item in items[reset:] if isinstance(item, TextDelta)) == "second attempt"
     talk.expected += [(Role.USER, "drop"), (Role.ASSISTANT, "second attempt")]
-    await see(talk)
+    await talk.check()
 
 
-async def test_a_running_turn_shows_its_question_only(talk: Talk, model: DemoModel) -> None:
+async def test_a_running_turn_shows_its_question_only(talk: Talk) -> None:
     await talk.ask("first")
 
     async def look(item: FollowItem) -> None:
         if isinstance(item, TextDelta) and item.text:
             talk.expected.append((Role.USER, "second"))
-            await see(talk)
+            await talk.check(running=True)
             assert await talk.client.running(talk.session)
             await talk.client.cancel(talk.session)
 
     items = await talk.say("second", Step(text="begun", piece=100, end="hang"), on=look)
     assert reason(items) == "aborted"
-    await see(talk)
+    await talk.check()
 
 
 async def test_steering_joins_the_running_turn(talk: Talk, workspace: Path) -> None:
@@ -136,7 +138,7 @@ async def test_steering_joins_the_running_turn(talk: Talk, workspace: Path) -> N
     )
     assert len([item for item in items if isinstance(item, TurnStart)]) == 1
     talk.expected += [(Role.USER, "paint"), (Role.USER, "and in blue"), (Role.ASSISTANT, "Painted in blue.")]
-    await see(talk)
+    await talk.check()
 
 
 async def test_compaction_changes_nothing_a_person_sees(talk: Talk, model: DemoModel) -> None:
@@ -146,28 +148,28 @@ async def test_compaction_changes_nothing_a_person_sees(talk: Talk, model: DemoM
     outcome = await talk.client.run_command(talk.session, "/compact")
     assert (outcome.known, outcome.ok) == (True, True)
     assert model.asked[Purpose.COMPACTION] == before + 1
-    await see(talk)
+    await talk.check()
     await talk.ask("four")
-    await see(talk)
+    await talk.check()
 
 
 async def test_what_the_host_injects_is_not_seen(talk: Talk, client: HarnessClient, tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("INJECTED: always be brief.")
-    other = Talk(client, talk._model, await client.create_session(cwd=str(tmp_path)))
+    other = Talk(client, talk.model, await client.create_session(cwd=str(tmp_path)))
     items = await other.say("hello", Step(text="hi"))
     injected = [item for item in items if isinstance(item, UserMessage) and item.source and item.source.kind != "user"]
     assert injected, "a real host injects context"
     assert "INJECTED" in str(injected)
     other.expected += [(Role.USER, "hello"), (Role.ASSISTANT, "hi")]
-    await see(other)
+    await other.check()
 
 
 async def test_images_go_in_and_can_be_fetched_but_are_not_shown(talk: Talk) -> None:
     image = ImagePart("image/png", PIXEL, "pixel.png")
     items = await talk.say([TextPart("what is this?"), image], Step(text="A pixel."))
     assert reason(items) == "completed"
-    talk.expected += [(Role.USER, "what is this?"), (Role.ASSISTANT, "A pixel.")]
-    await see(talk)
+    talk.expected += [(Role.USER, "what is this?\n[image]"), (Role.ASSISTANT, "A pixel.")]
+    await talk.check()
     page = await talk.client.page(talk.session)
     names = {part.split('"')[0] for raw in page.sources.values() for part in raw.split('"attachmentId":"')[1:]}
     fetched = await talk.client.attachment(talk.session, AttachmentId(names.pop()))
@@ -189,9 +191,9 @@ async def test_a_title_comes_and_can_be_changed(talk: Talk) -> None:
 
 async def test_a_fork_has_the_same_past_and_its_own_future(talk: Talk) -> None:
     await talk.ask("shared")
-    child = Talk(talk.client, talk._model, await talk.client.fork_session(talk.session))
+    child = Talk(talk.client, talk.model, await talk.client.fork_session(talk.session))
     child.expected = list(talk.expected)
-    await see(child)
+    await child.check()
     await child.ask("mine")
-    await see(child)
-    await see(talk)
+    await child.check()
+    await talk.check()
