@@ -36,7 +36,8 @@ async def memory_of_chat(harness: str) -> Figure:
     with tempfile.TemporaryDirectory() as home:
         chat = await asyncio.create_subprocess_exec(
             PROGRAM, "chat", "--harness", harness,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env={"HOME": home, "LC_ALL": "C.UTF-8"},
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL, env={"HOME": home, "LC_ALL": "C.UTF-8"},
         )  # fmt: skip
         assert chat.stdin is not None
         assert chat.stdout is not None
