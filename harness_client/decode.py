@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -156,9 +157,11 @@ class JsonText:
         while wanted > 0 and (piece := self._piece()):
             pieces.append(piece)
             wanted -= len(piece)
+        if len(pieces) == 1:
+            return False
         self._window = "".join(pieces)
         self._at = 0
-        return len(pieces) > 1
+        return True
 
     def _piece(self) -> str:
         """Take the next piece of text; empty at the end of the body."""
@@ -215,13 +218,19 @@ def _long_string(text: str, at: int, strict: bool = True) -> tuple[str, int]:
 
 def _unbroken(piece: str) -> int:
     """Return where to cut ``piece`` of a string's inside: not in an escape, nor between the halves of a pair."""
-    last = piece.rfind("\\", len(piece) - _ESCAPE)
-    run = len(piece[: last + 1]) - len(piece[: last + 1].rstrip("\\"))
-    if last < 0 or run % 2 == 0:
-        return len(piece)
-    escape = piece[last:]
-    half = escape[1:2] == "u" and (len(escape) < _ESCAPE or (len(escape) == _ESCAPE and escape[2:4].lower() in _HIGH))
-    return last if half or len(escape) == 1 else len(piece)
+    cut = len(piece)
+    last = piece.rfind("\\", max(0, cut - _ESCAPE))
+    whole = _ESCAPE if piece[last + 1 : last + 2] == "u" else 2
+    if last >= 0 and _escapes(piece, last) and last + whole > cut:
+        cut = last
+    half = max(0, cut - _ESCAPE)
+    return half if _FIRST_HALF.fullmatch(piece, half, cut) and _escapes(piece, half) else cut
+
+
+def _escapes(piece: str, at: int) -> bool:
+    """Whether the backslash at ``at`` begins an escape: it is not itself escaped."""
+    before = piece[:at]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 0
 
 
 class _LongDecoder(json.JSONDecoder):
@@ -234,7 +243,7 @@ class _LongDecoder(json.JSONDecoder):
 
 
 _ESCAPE: Final = len("\\uD83D")
-_HIGH: Final = ("d8", "d9", "da", "db")
-"""How the first halves of surrogate pairs begin."""
+_FIRST_HALF: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
+"""The escape of a character's first half; the second one follows, or none."""
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
 _LONG_DECODER: Final = _LongDecoder()
