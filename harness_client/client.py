@@ -187,15 +187,21 @@ class HarnessClient:
         return await self._run(lambda host: host.fork_session(session, at))
 
     async def page(
-        self, session: SessionId, *, before: int | None = None, through: int | None = None, limit: int = 50
+        self,
+        session: SessionId,
+        *,
+        before: int | None = None,
+        through: int | None = None,
+        limit: int = 50,
+        parent: SessionId | None = None,
     ) -> Page:
-        """Read one page of the log; never wakes a cold session.
+        """Read one page of the log; never wakes a cold session. A subagent is read as a child of its ``parent``.
 
         ``before`` is exclusive. ``through`` is the cursor of the first page (None: find it, at the price of one more
         read on modern hosts). ``limit`` counts appended messages, injected ones included. Body capped at 32 MiB
         after decoding; parsing never holds the loop over 20 ms.
         """
-        return await self._run(lambda host: host.page(session, before, through, limit))
+        return await self._run(lambda host: host.page(session, before, through, limit, parent))
 
     async def projections(self, session: SessionId) -> Projections:
         """Read title, running flag, model and queue; a read, never wakes a cold session."""

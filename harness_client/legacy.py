@@ -135,8 +135,10 @@ class LegacyDialect:
         payload = {"sessionId": session, "atSeq": at}
         return SessionId((await self._ask("session.fork", payload, wire.Created)).session_id)
 
-    async def page(self, session: SessionId, before: int | None, through: int | None, limit: int) -> Page:
-        del through  # these hosts know no cursor: a later page is cut at ``before`` alone
+    async def page(
+        self, session: SessionId, before: int | None, through: int | None, limit: int, parent: SessionId | None
+    ) -> Page:
+        del through, parent  # these hosts know no cursor and read a subagent as any other session
         payload: dict[str, object] = {"sessionId": session, "maxMessages": limit}
         if before is not None:
             payload["beforeSeq"] = before
@@ -188,7 +190,7 @@ class LegacyDialect:
     async def follow(self, session: SessionId) -> AsyncIterator[AsyncIterator[FollowItem]]:
         """Subscribe first and read the tail after: what came in between is in both, and dropped by its ``seq``."""
         async with self._streams.events(session) as feed:
-            page = await self.page(session, None, None, _TAIL_MESSAGES)
+            page = await self.page(session, None, None, _TAIL_MESSAGES, None)
             async with aclosing(self._followed(session, page, feed)) as items:
                 yield items
 
@@ -210,7 +212,7 @@ class LegacyDialect:
     async def _missed(self, session: SessionId, last: int, before: int) -> list[Event]:
         missed: list[Event] = []
         for _ in range(_FILL_PAGES):
-            page = await self.page(session, before, None, _TAIL_MESSAGES)
+            page = await self.page(session, before, None, _TAIL_MESSAGES, None)
             missed = [event for event in page.events if event.seq > last] + missed
             if page.oldest is None or page.oldest <= last + 1:
                 return missed

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from harness_client import catalogs, wire
 from harness_client.carrier import Carrier, HostRefused, check_status, decode, parse, unwrap
-from harness_client.errors import Malformed, Refused, Unsupported, refusal
+from harness_client.errors import Malformed, Refused, SessionNotFound, Unsupported, refusal
 from harness_client.modern_streams import ModernStreams
 from harness_client.pages import read_page
 from harness_client.streams import ApprovalAsked, FollowItem, HostEvent, Page, QuestionAsked
@@ -49,7 +49,21 @@ _PAST_CURSOR = re.compile(r"past cursor (-1|\d{1,16})\b")
 _RELEASE = re.compile(r'"release":\{"version":"([0-9A-Za-z.+-]{1,40})"')
 """The program's version in the start page of 0.2.x; older ones do not tell it."""
 
+_MODES: Final = ("unknown", "continuable", "one-shot")
+"""How a subagent may run: part of its address. Hosts before 0.2 have no ``unknown`` (facts HARNESS 4.3)."""
+
+Address = Mapping[str, str]
+"""Which log a page is cut from, in the host's words."""
+
 T = TypeVar("T")
+
+
+def _session(session: SessionId) -> Address:
+    return {"kind": "session", "sessionId": session}
+
+
+def _subagent(parent: SessionId, child: SessionId, mode: str) -> Address:
+    return {"kind": "subagent", "parentSessionId": parent, "childSessionId": child, "mode": mode}
 
 
 class ModernDialect:
@@ -125,13 +139,28 @@ class ModernDialect:
         request = {"sessionId": session, "atSeq": at}
         return SessionId((await self._request("session/fork", request, wire.Created)).session_id)
 
-    async def page(self, session: SessionId, before: int | None, through: int | None, limit: int) -> Page:
-        cursor = await self._cursor(session) if through is None else through
-        body = await self._fetch_page(session, before, cursor, limit)
+    async def page(
+        self, session: SessionId, before: int | None, through: int | None, limit: int, parent: SessionId | None
+    ) -> Page:
+        if parent is None:
+            cursor = await self._cursor(session) if through is None else through
+            return await self._page(_session(session), before, cursor, limit)
+        *modes, last = (_subagent(parent, session, mode) for mode in _MODES)
+        for address in modes:
+            try:
+                return await self._page(address, before, through, limit)
+            except SessionNotFound:
+                raise
+            except Refused:
+                continue  # this host does not know the word, or the subagent runs in another mode
+        return await self._page(last, before, through, limit)
+
+    async def _page(self, address: Address, before: int | None, through: int | None, limit: int) -> Page:
+        cursor = await self._bound(address) if through is None else through
+        body = await self._fetch_page(address, before, cursor, limit)
         return await read_page(body, "session/page", through=cursor)
 
-    async def _fetch_page(self, session: SessionId, before: int | None, through: int, limit: int) -> bytes:
-        address = {"kind": "session", "sessionId": session}
+    async def _fetch_page(self, address: Address, before: int | None, through: int, limit: int) -> bytes:
         request: dict[str, object] = {"address": address, "throughSeq": through, "maxMessages": limit}
         if before is not None:
             request["beforeSeq"] = before
@@ -146,8 +175,11 @@ class ModernDialect:
         projected = await self._projected(session)
         if projected is not None and projected.kind == "sequenced" and projected.as_of_seq is not None:
             return projected.as_of_seq
+        return await self._bound(_session(session))
+
+    async def _bound(self, address: Address) -> int:
         try:
-            unwrap(await parse(await self._fetch_page(session, None, _BEYOND, 1)), "session/page")
+            unwrap(await parse(await self._fetch_page(address, None, _BEYOND, 1)), "session/page")
         except HostRefused as refused:
             bound = _PAST_CURSOR.search(refused.error.message)
             if refused.error.code != "gateway/bad-request" or bound is None:

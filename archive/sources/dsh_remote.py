@@ -29,7 +29,13 @@ class SessionReader(Protocol):
         """See the client."""
 
     async def page(
-        self, session: SessionId, *, before: int | None = None, through: int | None = None, limit: int = 50
+        self,
+        session: SessionId,
+        *,
+        before: int | None = None,
+        through: int | None = None,
+        limit: int = 50,
+        parent: SessionId | None = None,
     ) -> Page:
         """See the client."""
 
@@ -64,16 +70,16 @@ class RemoteHome:
 
     async def read(self, remote: RemoteSession) -> Scan:
         """Read a session's whole log."""
-        pages = await self._pages(remote.session)
+        pages = await self._pages(remote.session, remote.kin.parent if remote.kin.subagent else None)
         return await asyncio.to_thread(_project, remote, pages)
 
-    async def _pages(self, session: SessionId) -> list[tuple[Event, ...]]:
+    async def _pages(self, session: SessionId, parent: SessionId | None) -> list[tuple[Event, ...]]:
         """Read every page, from the newest back."""
         pages: list[tuple[Event, ...]] = []
         before: int | None = None
         through: int | None = None
         for _ in range(MAX_PAGES):
-            page = await self._host.page(session, before=before, through=through, limit=PAGE)
+            page = await self._host.page(session, before=before, through=through, limit=PAGE, parent=parent)
             pages.append(page.events)
             if not page.has_more:
                 return pages
