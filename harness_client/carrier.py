@@ -37,6 +37,8 @@ BODY_LIMIT: Final = 32 * 1024 * 1024
 KEEPALIVE_SECONDS: Final = 3.0
 """The host drops an idle connection after 5 s: ours must be gone first, or a prompt goes out on a dead one."""
 CONNECTIONS: Final = 64
+CLOSE_SECONDS: Final = 0.5
+"""How long a socket we close may take to say so too."""
 _CHUNK: Final = 64 * 1024
 _STEPS: Final = 4
 """Levels read piece by piece: envelope, result, value, list; what is left is one row or one event."""
@@ -132,7 +134,10 @@ class Carrier:
         with mapped(path):
             try:
                 return await self._http.ws_connect(
-                    f"{self.address.base}/api/{path}", max_msg_size=BODY_LIMIT, heartbeat=heartbeat
+                    f"{self.address.base}/api/{path}",
+                    max_msg_size=BODY_LIMIT,
+                    heartbeat=heartbeat,
+                    timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
                 )
             except aiohttp.WSServerHandshakeError as error:
                 check_status(error.status, path)

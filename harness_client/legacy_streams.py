@@ -87,12 +87,14 @@ class LegacyStreams:
     async def host_events(self) -> AsyncIterator[Feed[HostEvent]]:
         """Hand over what concerns all sessions, pending interactions first."""
         feed: Feed[HostEvent] = Feed()
-        async with self._mux.held(), self._host.held():
+        async with self._mux.held():
+            # Nothing is awaited before the feed is known: a link that breaks meanwhile must end it too.
             for asked in self._pending.values():
                 feed.put(asked, 0)
             self._watchers.add(feed)
             try:
-                yield feed
+                async with self._host.held():
+                    yield feed
             finally:
                 self._watchers.discard(feed)
 

@@ -1,9 +1,9 @@
-"""A modern host of which a test writes the socket itself, frame by frame."""
+"""Hosts of which a test writes the sockets itself, frame by frame."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from aiohttp import WSMsgType, web
@@ -52,22 +52,51 @@ async def raw_host(talk: Talk, results: list[object] | None = None) -> AsyncIter
         body = await request.json()
         if body["method"] == "$events/result" and results is not None:
             results.append(body["payload"]["args"])
-        return web.json_response({"type": "server-response", "rpcId": body["rpcId"], "result": {"ok": True}})
+        return _done(body)
 
-    async def mux(request: web.Request) -> web.WebSocketResponse:
+    app = web.Application()
+    app.router.add_get("/", index)
+    app.router.add_get("/api/remote.mux", _socket(talk))
+    app.router.add_post("/api/{method:.+}", post)
+    async with _serve(app) as base:
+        yield Address(base, "fake-token")
+
+
+@asynccontextmanager
+async def raw_legacy_host(talks: Mapping[str, Talk]) -> AsyncIterator[Address]:
+    """Serve each talk on the legacy socket it is named after."""
+
+    async def post(request: web.Request) -> web.Response:
+        return _done(await request.json())
+
+    app = web.Application()
+    for name, talk in talks.items():
+        app.router.add_get(f"/api/{name}", _socket(talk))
+    app.router.add_post("/api/{method:.+}", post)
+    async with _serve(app) as base:
+        yield Address(base)
+
+
+def _done(request: dict[str, object]) -> web.Response:
+    return web.json_response({"type": "server-response", "rpcId": request["rpcId"], "result": {"ok": True}})
+
+
+def _socket(talk: Talk) -> Callable[[web.Request], Awaitable[web.WebSocketResponse]]:
+    async def serve(request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(autoping=False, max_msg_size=0)
         await socket.prepare(request)
         await talk(Wire(socket))
         return socket
 
-    app = web.Application()
-    app.router.add_get("/", index)
-    app.router.add_get("/api/remote.mux", mux)
-    app.router.add_post("/api/{method:.+}", post)
+    return serve
+
+
+@asynccontextmanager
+async def _serve(app: web.Application) -> AsyncIterator[str]:
     runner = web.AppRunner(app, shutdown_timeout=0.2, handler_cancellation=True)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
-        yield Address(f"http://127.0.0.1:{runner.addresses[0][1]}", "fake-token")
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()

@@ -314,6 +314,8 @@ async def test_legacy_queue_is_known_while_somebody_listens(legacy: FakeHarness)
             queue = (await client.projections(session)).queue
             assert queue is not None
             assert [(item.request, item.placement) for item in queue] == [("r2", "queued")]
+            await client.update_queue(session, queue[0].id, QueueAction.REMOVE)
+            assert legacy.session(session).queues["next-turn"] == []
         assert (await client.projections(session)).queue is None
         await client.cancel(session)
 

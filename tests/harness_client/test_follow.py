@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp import WSMsgType
 
 from harness_client.client import HarnessClient
-from harness_client.errors import HarnessError, Malformed, SessionBusy, Unreachable
+from harness_client.errors import HarnessError, Malformed, Refused, SessionBusy, Unreachable
 from harness_client.events import AssistantMessage, StreamReset, Text, TextDelta, TurnEnd
 from harness_client.feed import ITEM_LIMIT, Feed
 from harness_client.streams import FollowItem, Snapshot
 from harness_client.types import RequestId, SessionId, TextPart
 from tests.fakes.harness import Failure, FakeHarness, Obj, Step, Tool, say
 from tests.harness_client.conftest import connect
-from tests.harness_client.raw import Wire, raw_host
+from tests.harness_client.raw import Wire, raw_host, raw_legacy_host
 
 SESSION = SessionId("session-raw")
 
@@ -383,3 +384,52 @@ async def test_a_feed_that_is_read_takes_any_number() -> None:
     for item in range(ITEM_LIMIT * 2):
         feed.put(item, 8 * 2**20)
         assert await anext(feed) == item
+
+
+# -- the legacy socket ----------------------------------------------------------------------------------------------
+
+
+def pushed(kind: str, **payload: object) -> str:
+    return json.dumps({"rpcId": "x", "method": kind, "payload": {"type": kind, **payload}})
+
+
+@pytest.mark.parametrize(
+    ("sent", "error"),
+    [
+        (pushed("stream/error", error={"code": "agent-busy", "message": "x"}), SessionBusy),
+        (pushed("stream/error"), Refused),
+        ("{}", Malformed),
+    ],
+)
+async def test_what_ends_the_legacy_sockets(sent: str, error: type[HarnessError]) -> None:
+    async def push(wire: Wire) -> None:
+        await wire.socket.send_str(sent)
+        await wire.closed()
+
+    for silent in ("events.mux", "events.host"):
+        talks = {"events.mux": push, "events.host": push, silent: Wire.closed}
+        async with raw_legacy_host(talks) as address, HarnessClient(address) as client, client.host_events() as events:
+            with pytest.raises(error):
+                await anext(aiter(events))
+
+
+async def test_what_a_legacy_page_already_had_is_not_told_again(legacy: FakeHarness) -> None:
+    session = legacy.session()
+    hold = asyncio.Event()
+    legacy.fail("session.history", delay=hold)
+    async with connect(legacy) as client:
+        following = client.follow(SessionId(session.id))
+        entering = asyncio.create_task(following.__aenter__())
+        await legacy.until_called("session.history")
+        session.user("said between subscription and page")
+        hold.set()
+        items = await entering
+        try:
+            snapshot = await anext(aiter(items))
+            assert isinstance(snapshot, Snapshot)
+            last = session.user("said after the page")
+            later = await anext(aiter(items))
+            assert snapshot.cursor == last - 1
+            assert seqs([later]) == [last]
+        finally:
+            await following.__aexit__(None, None, None)

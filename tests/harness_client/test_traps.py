@@ -25,8 +25,7 @@ from harness_client.types import (
     TextPart,
 )
 from tests.fakes.harness import FakeHarness, ask, question, say
-from tests.fakes.harness.dialect import Flavour
-from tests.harness_client.conftest import MODERN, connect, serve, wait_for
+from tests.harness_client.conftest import FLAVOURS, MODERN, connect, serve, wait_for
 
 
 async def prompt(client: HarnessClient, session: SessionId, words: str) -> None:
@@ -45,8 +44,8 @@ async def said(client: HarnessClient, session: SessionId) -> list[str]:
 
 
 async def test_01_the_protocol_is_no_matter_of_the_version() -> None:
-    expected: dict[Flavour, Generation] = {"0.1.0": Generation.LEGACY} | dict.fromkeys(MODERN, Generation.MODERN)
-    for flavour, generation in expected.items():
+    for flavour in FLAVOURS:
+        generation = Generation.MODERN if flavour in MODERN else Generation.LEGACY
         async with serve(flavour) as host, connect(host) as client:
             assert (await client.health()).generation is generation
 
