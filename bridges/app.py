@@ -7,8 +7,9 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bridges.bot import RunningBot
 from bridges.config import Config
@@ -24,6 +25,9 @@ from harness_client.address import Address
 from harness_client.client import HarnessClient
 from harness_client.clock import SYSTEM_CLOCK, Clock
 from i18n import Language
+
+if TYPE_CHECKING:
+    from harness_client.embedded import EmbeddedHost
 
 FAREWELL_SECONDS: Final = 0.3
 """What replies on their way out get when the program ends."""
@@ -71,20 +75,30 @@ async def open_parts(
     workspace = config.harness.workspace or str(Path.cwd())
     async with AsyncExitStack() as stack:
         state = await stack.enter_async_context(open_state(config.state.path))
-        address = await _address(stack, config, environ, workspace, demo_model=demo_model)
-        redact.hide(address.token or "")
-        harness = await stack.enter_async_context(HarnessClient(address))
+        if config.harness.address is None:
+            host = await _own_host(stack, config, environ, workspace, demo_model=demo_model)
+            harness = await _connect(stack, await host.address(), redact)
+            host.on_restart(partial(_move, harness, redact))
+        else:
+            harness = await _connect(stack, config.harness.address, redact)
         await harness.health()
         yield Parts(harness, state, config.language, workspace)
 
 
-async def _address(
+async def _connect(stack: AsyncExitStack, address: Address, redact: Redactor) -> HarnessClient:
+    redact.hide(address.token or "")
+    return await stack.enter_async_context(HarnessClient(address))
+
+
+def _move(harness: HarnessClient, redact: Redactor, address: Address) -> None:
+    redact.hide(address.token or "")
+    harness.move(address)
+
+
+async def _own_host(
     stack: AsyncExitStack, config: Config, environ: Mapping[str, str], workspace: str, *, demo_model: bool
-) -> Address:
-    """Return where the host is, after starting one where that is wanted."""
-    address = config.harness.address
-    if address is not None:
-        return address
+) -> EmbeddedHost:
+    """Start a host of our own."""
     from harness_client.embedded import EmbeddedHost, EmbeddedSpec  # noqa: PLC0415 - costs memory others save
 
     inherited = {*INHERITED_VARIABLES, *map(str.lower, INHERITED_VARIABLES)}
@@ -94,13 +108,13 @@ async def _address(
 
         url, key = (await stack.enter_async_context(DemoModel())).url, "demo"
     spec = EmbeddedSpec(
-        data=config.state.path.parent / "harness",
+        data=config.state.path.absolute().parent / "harness",
         workspace=Path(workspace),
         model_url=url,
         model_key=key,
         environment={name: value for name, value in environ.items() if name in inherited},
     )
-    return await (await stack.enter_async_context(EmbeddedHost(spec))).address()
+    return await stack.enter_async_context(EmbeddedHost(spec))
 
 
 class _Over(Exception):

@@ -98,6 +98,15 @@ class HarnessClient:
             await self._open.close()
         self._open = self._dialect = None
 
+    def move(self, address: Address) -> None:
+        """Go on at ``address``: a host of our own was started again, with a new token and, rarely, on a new port.
+
+        A login that is still good stays; otherwise the next call logs in with the new token.
+        """
+        self.address = address
+        if self._open is not None:
+            self._open.address = address
+
     async def _ready(self, stale: Dialect | None = None) -> Dialect:
         """Return the dialect to speak, detecting and logging in when there is none but ``stale``; once for all."""
         async with self._logging_in:

@@ -128,6 +128,7 @@ class EmbeddedHost:
         self._chance = chance
         self._lock = FileLock(spec.data / "program.lock", mode=0o600)
         self._ready = asyncio.Event()
+        self._listeners: list[Callable[[Address], None]] = []
         self._exit = contextlib.AsyncExitStack()
         self._process: HostProcess | None = None
         self._address: Address | None = None
@@ -142,6 +143,10 @@ class EmbeddedHost:
         await self._ready.wait()
         assert self._address is not None  # noqa: S101 -- set before the event
         return self._address
+
+    def on_restart(self, listener: Callable[[Address], None]) -> None:
+        """Have ``listener`` called with the new address at every later start."""
+        self._listeners.append(listener)
 
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as entered:
@@ -187,6 +192,8 @@ class EmbeddedHost:
         except (Ended, TimeoutError, ValueError) as error:
             await self._end_process()
             raise HostNotReady(_why(error), process.tail()) from None
+        for listener in self._listeners:
+            listener(self._address)
         self._ready.set()
         return process
 

@@ -15,7 +15,12 @@ _PYTHONS_OWN = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserve
 
 def running() -> set[str]:
     """Name every child process (Linux only) and every thread that would keep the program alive."""
-    threads = {f"thread {thread.name}" for thread in threading.enumerate() if not thread.daemon}
+    threads = {
+        f"thread {thread.name}"
+        for thread in threading.enumerate()
+        # asyncio's own threads end with their loop, and the live tests share one loop.
+        if not thread.daemon and not thread.name.startswith("asyncio_")
+    }
     return threads | {f"child process {pid} ({_command(pid)})" for pid in _children()}
 
 

@@ -18,6 +18,7 @@ import pytest
 import structlog
 
 from harness_client import embedded
+from harness_client.address import Address
 from harness_client.clock import SystemClock
 from harness_client.embedded import EmbeddedHost, EmbeddedSpec, HomeInUse, HostNotReady, RuntimeMissing
 from harness_client.host_process import Output
@@ -147,9 +148,12 @@ async def test_a_dead_host_is_started_again_on_its_port(spec: Callable[[str], Em
     plan, clock = spec("ready"), QuickClock()
     async with EmbeddedHost(plan, clock=clock, chance=lambda: 0.5) as host:
         first, group = await host.address(), host.pid
+        told: list[Address] = []
+        host.on_restart(told.append)
         os.kill(pid_of(plan, 0), signal.SIGKILL)
         await until(lambda: host.pid not in {None, group})
         second = await host.address()
+        assert told == [second]
         assert second.base == first.base, "the login cookie is bound to the authority"
         assert second.token == "tok-1-secret"
     assert clock.slept == [0.75]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
+import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from bridges.demo_model import DemoModel, Step
+from harness_client.address import Address
 from harness_client.client import FollowItem, HarnessClient
 from harness_client.clock import SystemClock
 from harness_client.embedded import EmbeddedHost, EmbeddedSpec, HomeInUse, HostNotReady
@@ -42,6 +46,17 @@ def logs(spec: EmbeddedSpec, session: SessionId) -> dict[str, bytes]:
     files = [path for path in (spec.data / "dsh" / "sessions").glob(f"*/{session}/*") if path.is_file()]
     assert files
     return {path.name: path.read_bytes() for path in files}
+
+
+async def until_written(spec: EmbeddedSpec, session: SessionId, text: str) -> None:
+    """Wait until the host has flushed ``text`` to the session's log: what it has not, it may lose."""
+
+    async def written() -> bool:
+        [log] = [data for name, data in logs(spec, session).items() if name.endswith(".zstd")]
+        with zstandard.ZstdDecompressor().stream_reader(log, read_across_frames=True) as reader:
+            return text.encode() in reader.read()
+
+    await until(written)
 
 
 def child_of(group: int) -> int:
@@ -86,6 +101,7 @@ async def test_a_host_killed_in_the_middle_of_a_turn(new_spec: Callable[[], Embe
 
         async def kill(item: FollowItem) -> None:
             if isinstance(item, TextDelta):
+                await until_written(spec, talk.session, "never answered")
                 os.kill(child_of(group), signal.SIGKILL)
 
         with pytest.raises(Unreachable):
@@ -105,6 +121,50 @@ async def test_a_host_killed_in_the_middle_of_a_turn(new_spec: Callable[[], Embe
         # The same client, its old token void, its cookie good.
         await read_everything(talk, spec, model)
         await talk.ask("after the crash")
+        await talk.check()
+
+
+class Squatter(SystemClock):
+    """Lets somebody take the host's port while it is away."""
+
+    def __init__(self) -> None:
+        self.taken: socket.socket | None = None
+        self.port = 0
+
+    async def sleep(self, seconds: float) -> None:
+        if self.taken is None:
+            self.taken = socket.create_server(("127.0.0.1", self.port))
+        await asyncio.sleep(0)
+
+    def leave(self) -> None:
+        if self.taken is not None:
+            self.taken.close()
+
+
+async def test_a_host_whose_port_was_taken_moves_and_its_client_follows(
+    new_spec: Callable[[], EmbeddedSpec], model: DemoModel
+) -> None:
+    spec, clock = new_spec(), Squatter()
+    async with (
+        EmbeddedHost(spec, clock=clock) as host,
+        HarnessClient(await host.address()) as client,
+        contextlib.AsyncExitStack() as leaving,
+    ):
+        leaving.callback(clock.leave)
+        moved: asyncio.Queue[Address] = asyncio.Queue()
+        host.on_restart(client.move)
+        host.on_restart(moved.put_nowait)
+        clock.port = int(client.address.base.rpartition(":")[2])
+        talk = Talk(client, model, await client.create_session(cwd=str(spec.workspace)))
+        await talk.ask("here")
+        await until_written(spec, talk.session, "turn/end")
+        before = client.address
+        group = host.pid
+        assert group is not None
+        os.kill(child_of(group), signal.SIGKILL)
+        async with asyncio.timeout(BOUND):
+            after = await moved.get()
+        assert after.base != before.base
         await talk.check()
 
 

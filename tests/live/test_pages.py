@@ -12,8 +12,9 @@ from harness_client.embedded import EmbeddedSpec
 from harness_client.events import AssistantMessage, TurnEnd, UserMessage
 from harness_client.transcript import Role
 from harness_client.types import TextPart
+from i18n import Key
 from tests.live.conftest import live_fixture
-from tests.live.reading import shown, whole_log
+from tests.live.reading import WORDS, shown, whole_log
 from tests.live.talk import Talk, new_request
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -63,10 +64,19 @@ async def test_reading_calls_no_model(long_talk: Talk, shared_model: DemoModel) 
     assert dict(shared_model.asked) == before
 
 
+async def test_a_turn_too_long_for_three_pages_shows_its_answer_and_says_so(talk: Talk) -> None:
+    read = {"name": "read", "arguments": {"file_path": "none"}}
+    steps: list[dict[str, object]] = [{"text": "on", "tools": [read]}] * 155
+    await talk.ask("#demo " + json.dumps({"steps": [*steps, {"text": "the end"}]}))
+    reply = await shown(talk.client, talk.session, 3)
+    assert reply.entries == talk.expected[-1:]
+    assert reply.notes == [WORDS(Key.HISTORY_BOUNDED, count=1)]
+
+
 async def test_a_turn_of_many_steps_lies_on_several_pages(talk: Talk) -> None:
     await talk.ask("before")
     steps: list[dict[str, object]] = [
-        {"text": f"step {number}", "tools": [{"name": "read", "arguments": {"path": f"none-{number}"}}]}
+        {"text": f"step {number}", "tools": [{"name": "read", "arguments": {"file_path": f"none-{number}"}}]}
         for number in range(70)
     ]
     script = "#demo " + json.dumps({"steps": [*steps, {"text": "the end"}]})
