@@ -21,8 +21,8 @@ from harness_client.types import SessionId
 GAP_PAGES = 20
 """Pages of 50 messages read at most to close one gap: a turn longer than that is read from where the pages end."""
 
-UNSEEN_SECONDS = 10.0
-"""How long a prompt may be nowhere to be seen before the host is asked whether it has it at all."""
+UNSEEN_SECONDS = 3.0
+"""How long a prompt may be nowhere to be seen before the host is asked whether it has it at all; asked twice."""
 
 FIRST_DELAY, LONGEST_DELAY = 0.25, 10.0
 
@@ -41,7 +41,7 @@ class Watch:
     clock: Clock
     changed: Callable[[], None]
     sent: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once the prompt is out, or was before the watch began."""
+    """Set once the sending is over, however it went, or was before the watch began."""
 
     async def until_ended(self, send: Callable[[], Awaitable[None]] | None = None, *, patience: float) -> None:
         """Return once the turn has ended.
@@ -61,8 +61,7 @@ class Watch:
                         if send is not None and isinstance(item, Snapshot):
                             self.reader.skip_to(item.cursor)
                             sending, send = send, None
-                            self.sent.set()
-                            await sending()
+                            await self._send(sending)
                         else:
                             await self._take(item)
                         delay, broken_since = FIRST_DELAY, self.clock.monotonic()
@@ -73,6 +72,12 @@ class Watch:
                     raise
             await self.clock.sleep(delay)
             delay = min(delay * 2, LONGEST_DELAY)
+
+    async def _send(self, sending: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await sending()
+        finally:
+            self.sent.set()
 
     def _ended(self) -> bool:
         return self.reader.ending is not None

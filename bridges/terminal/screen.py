@@ -14,10 +14,12 @@ from bridges.message import AnswerStream, EventId, Inbox, ReplyTarget, SendOutco
 from bridges.terminal.chat import UNLIMITED, spoken
 from commands.cleaning import clean
 
-_STYLE = Style.from_dict({"prompt": "bold ansicyan", "growing": ""})
+_STYLE = Style.from_dict({"prompt": "bold ansicyan", "growing": "nobold fg:default"})
 _PROMPT = "› "
 _MARK = "● "
 _INDENT = "  "
+_GROWING_SHOWN = 400
+"""Characters of an unfinished line that are shown: the prompt must stay on the screen."""
 
 
 class ScreenChannel:
@@ -84,7 +86,9 @@ class ScreenChannel:
 
     def _message(self) -> StyleAndTextTuples:
         prompt = ("class:prompt", _PROMPT)
-        return [("class:growing", f"{self._growing}\n"), prompt] if self._growing else [prompt]
+        if not self._growing:
+            return [prompt]
+        return [("class:growing", f"{self._growing[-_GROWING_SHOWN:]}\n"), prompt]
 
 
 class _Growing:

@@ -215,10 +215,10 @@ class Bench:
             self.host.fail(method, **how)
 
 
-async def eventually(condition: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
+async def eventually(condition: Callable[[], bool | Awaitable[bool]], seconds: float = 10.0) -> None:
     """Wait for what nobody announces."""
     async with asyncio.timeout(seconds):
-        while not await condition():  # noqa: ASYNC110 - there is no event to wait for
+        while not (holds if isinstance(holds := condition(), bool) else await holds):  # noqa: ASYNC110 - no event says so
             await asyncio.sleep(0.005)
 
 

@@ -236,7 +236,7 @@ async def test_an_answer_past_the_wait_limit_follows_by_itself(desk: Bench, monk
 
 
 def left_behind(phase: Phase, **values: object) -> Turn:
-    return Turn(EventId("old"), ReplyTarget(CHAT, "route"), ALICE, 0.0, phase, **values)  # type: ignore[arg-type]
+    return Turn(EventId("old"), ReplyTarget(CHAT, "route"), ALICE, 0.0, phase, **values)  # type: ignore[arg-type]  # a table of keywords
 
 
 async def restarted(desk: Bench, turn: Turn) -> None:

@@ -98,7 +98,7 @@ async def test_no_claim_no_acceptance(desk: Bench, monkeypatch: pytest.MonkeyPat
 async def test_what_is_refused_never_becomes_a_prompt(
     desk: Bench, text: str, kwargs: dict[str, object], reply: Key
 ) -> None:
-    assert await desk.say(text, event="e", **kwargs) is Acceptance.ACCEPTED  # type: ignore[arg-type]
+    assert await desk.say(text, event="e", **kwargs) is Acceptance.ACCEPTED  # type: ignore[arg-type]  # a table of keywords
     assert await desk.channel.until_sent(1) == [WORDS(reply)]
     await desk.channel.until(lambda: bool(desk.outcomes))
     assert desk.outcomes == {"e": Outcome.REFUSED}

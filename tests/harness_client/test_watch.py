@@ -118,7 +118,7 @@ async def test_a_prompt_the_host_never_got_is_lost(host: FakeHarness, client: Ha
     async with asyncio.timeout(10):
         while not lost.done():
             await clock.sleeping()
-            await clock.advance(10)
+            await clock.advance(3)
             await asyncio.wait([lost], timeout=0.05)
     with pytest.raises(PromptLost):
         await lost
