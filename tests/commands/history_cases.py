@@ -66,7 +66,7 @@ EVERYTHING_HIDDEN = one(
     user(8, SECRET, surfaceOp="replace"),
     assistant(9, 1, SECRET, surfaceOp={"op": "replace", "startSeq": 1, "endSeq": 4}),
     other(10, "tool/call", turn=1, step=1, callId="c1", name="bash", arguments=SECRET),
-    other(11, "tool/result", turn=1, step=1, message={"content": [text(SECRET)]}),
+    other(11, "tool/result", turn=1, step=1, message={"source": {"callId": "c1"}, "content": [text(SECRET)]}),
     other(12, "assistant/chunk", turn=1, step=1, chunk={"type": "text-delta", "index": 0, "text": SECRET}),
     assistant(13, 1, REASONING, "a1", TOOL_CALL, step=2),
     end(14, 1),
@@ -211,6 +211,6 @@ HARMLESS: dict[str, Pages] = {
     "an unfinished turn": one(user(1, "u1"), assistant(2, 1, message=None)),
     "an aborted turn": one(user(1, "u1"), assistant(2, 1, message=None), end(3, 1, "aborted")),
     "a start without number": one(user(1, "u1"), start(2, None), assistant(3, 1, "a1"), end(4, 1)),
-    "a tool result": one(user(1, "u1"), other(2, "tool/result", message=7)),
+    "a tool call": one(user(1, "u1"), other(2, "tool/call", arguments=7)),
 }
 """Damage that concerns nothing a person may see."""
