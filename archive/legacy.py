@@ -8,7 +8,7 @@ from pathlib import Path
 from archive.files import ArchiveFolder, NotSaved
 from archive.model import Code, Host, NodeId, Notice, SessionArchive
 from archive.schema import Decoded, Unreadable, decode
-from archive.sources.native import same_directory
+from archive.sources.native import children, same_directory
 from archive.sources.pi import peek
 from archive.sources.pi_entries import Header
 from harness_client.types import SessionId
@@ -25,8 +25,8 @@ def import_legacy(
     known = folder.load().archives
     held = {archive.session for archive in known.values()}
     notices: list[Notice] = []
-    for path in _records(agent_dir / "pbot" / "history", notices):
-        if path.stem in known:
+    for path in children(agent_dir / "pbot" / "history", Code.LEGACY_UNREADABLE, notices):
+        if path.suffix != ".json" or path.stem in known:
             continue
         try:
             record = decode(path.read_bytes(), stem=path.stem, host=Host.PI)
@@ -56,16 +56,6 @@ def _unchanged(current: SessionArchive | None, root: NodeId) -> SessionArchive:
     if current is None:
         raise NotSaved(Code.UNREADABLE)  # gone since it was loaded
     return current
-
-
-def _records(directory: Path, notices: list[Notice]) -> list[Path]:
-    try:
-        return sorted(path for path in directory.iterdir() if path.suffix == ".json")
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError:
-        notices.append(Notice(Code.LEGACY_UNREADABLE, directory.name))
-        return []
 
 
 def _names(record: Decoded, workspace: Path) -> bool:

@@ -11,7 +11,7 @@ from archive.pairs import Close, project
 from archive.sources.dsh_lineage import Kin, members
 from archive.sources.dsh_log import DshLog, Header, log_file, peek
 from archive.sources.dsh_turns import Log, Speaker, moments
-from archive.sources.native import Discovery
+from archive.sources.native import Discovery, children
 from archive.times import EPOCH, Instant
 from harness_client.types import SessionId
 
@@ -85,8 +85,8 @@ class DshSource:
 
     def _directories(self, notices: list[Notice]) -> Iterator[Path]:
         """Yield every session's directory. Folder names of workspaces are lossy, so all of them are looked into."""
-        for workspace in _children(self.home / "sessions", notices):
-            yield from _children(workspace, notices)
+        for workspace in children(self.home / "sessions", Code.UNREADABLE, notices):
+            yield from (path for path in children(workspace, Code.UNREADABLE, notices) if path.is_dir())
 
     def _look_at(
         self, directory: Path, found: dict[SessionId, tuple[Header, DshSession]], notices: list[Notice]
@@ -111,13 +111,3 @@ class DshSource:
 def _rank(header: Header, session: DshSession) -> tuple[int, int]:
     """Sort two files of one session: the newer format counts, then the longer file."""
     return (header.version, session.stamp.size)
-
-
-def _children(directory: Path, notices: list[Notice]) -> list[Path]:
-    try:
-        return sorted(path for path in directory.iterdir() if path.is_dir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError:
-        notices.append(Notice(Code.UNREADABLE, directory.name))
-        return []

@@ -109,14 +109,16 @@ class DshLog:
         self.notices: list[Notice] = []
 
     def read(self) -> Iterator[Header | Event | TextDelta | StreamReset]:
-        """Yield the header, then every event once, with the text that old logs keep as chunks. Raises OSError."""
+        """Yield the header, then every event once, with the text that old logs keep as chunks. Raises OSError.
+
+        A file without a usable header yields nothing.
+        """
         seen: set[int] = set()
         with self._path.open("rb") as file:
             for number, line in enumerate(self._whole_lines(file), 1):
                 if number == 1:
                     header = _header(line)
                     if isinstance(header, Code):
-                        self._note(header, number)
                         return
                     yield header
                     continue

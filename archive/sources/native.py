@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from archive.model import Host, Notice, Scan, Stamp
+from archive.model import Code, Host, Notice, Scan, Stamp
 from harness_client.types import SessionId
 
 
@@ -47,6 +47,17 @@ class NativeSource(Protocol):
 
     def discover(self, workspace: Path) -> Discovery:
         """Find the workspace's sessions by their headers alone. Never raises OSError: it becomes a notice."""
+
+
+def children(directory: Path, code: Code, notices: list[Notice]) -> list[Path]:
+    """List a directory by name. One that is not there is empty; one that may not be read is told of by ``code``."""
+    try:
+        return sorted(directory.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError:
+        notices.append(Notice(code, directory.name))
+        return []
 
 
 def same_directory(path: str, workspace: Path) -> bool:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from archive.model import MAX_NOTICES, Code, Host, Lineage, Notice, Parentage, Scan, Stamp
 from archive.pairs import project
-from archive.sources.native import Discovery, same_directory
+from archive.sources.native import Discovery, children, same_directory
 from archive.sources.pi_entries import NEWEST_FORMAT, Entries, Header, read_header
 from archive.sources.pi_lines import read_records
-from archive.sources.pi_locate import PiHome, directories, session_files
+from archive.sources.pi_locate import PiHome, directories
 from harness_client.types import SessionId
 
 _HEADER_BYTES = 1 << 20
@@ -98,10 +98,8 @@ class PiSource:
     def _candidates(self, workspace: Path, notices: list[Notice]) -> Iterator[tuple[Path, SessionId | None]]:
         """Yield files to look at, an expert's with the id its header must have."""
         for directory in directories(self.home, workspace, notices):
-            try:
-                yield from ((path, None) for path in session_files(directory))
-            except OSError:
-                notices.append(Notice(Code.UNREADABLE, directory.name))
+            files = children(directory, Code.UNREADABLE, notices)
+            yield from ((path, None) for path in files if path.suffix == ".jsonl")
         if self.home.current is not None:
             yield self.home.current, None
         for session, path in self.home.experts:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,16 +44,6 @@ def directories(home: PiHome, workspace: Path, notices: list[Notice]) -> list[Pa
         if named:
             places.append(workspace / Path(named).expanduser())
     return list(dict.fromkeys(places))
-
-
-def session_files(directory: Path) -> Iterator[Path]:
-    """Yield the session files of a directory by name; a directory that does not exist has none."""
-    try:
-        names = sorted(path.name for path in directory.iterdir() if path.suffix == ".jsonl")
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for name in names:
-        yield directory / name
 
 
 class _Settings(msgspec.Struct, rename="camel"):

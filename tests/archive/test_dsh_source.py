@@ -208,12 +208,12 @@ def test_notifications_ask_nothing_and_their_answers_come_later(home: Path, work
 
 
 def test_only_what_is_part_of_the_conversation_counts(home: Path, workspace: Path) -> None:
-    lines = DshLines("s", workspace).start().human("q").answer("a").end()
+    lines = DshLines("s", workspace).start().human("q").answer("a")
     copy: Line = {"id": "copy", "role": "user", "content": [{"type": "text", "text": "x"}], "source": {"kind": "user"}}
     lines.add("user/message", copy, surfaceOp={"op": "replace", "startSeq": 0, "endSeq": 3})
     lines.add("user/message", {**copy, "source": None}, surfaceOp="append")
     lines.add("user/message", {**copy, "content": 7}, surfaceOp="append")
-    lines.add("session/title", {"title": "  Given \ud83d title "}).save(home)
+    lines.end().add("session/title", {"title": "  Given \ud83d title "}).save(home)
     scan = read(home, workspace)
     assert len(scan.pairs) == 1
     assert scan.title == "Given \ufffd title"
@@ -351,6 +351,34 @@ def _chunk(lines: DshLines, chunk: Line) -> None:
 def _pack(lines: DshLines, text: str, kind: str = "text-chunks") -> None:
     data: Line = {"turn": lines.turn, "step": 1, "index": 0, "dt": [1], "texts": [text[:3], text[3:]]}
     lines.lines.append({"type": kind, "seq0": len(lines.lines) - 1, "time0": native.DSH_TIME, "data": data})
+
+
+def test_a_directory_that_may_not_be_read_is_told_of(
+    home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DshLines("s", workspace).save(home)
+
+    def refuse(_: Path) -> None:
+        raise PermissionError
+
+    for name in ("iterdir", "stat"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, name, refuse)
+            if name == "stat":
+                patch.setattr(Path, "is_dir", lambda _: True)
+            assert [code for code, _ in codes(discover(home, workspace))] == [Code.UNREADABLE]
+
+
+def test_a_session_that_goes_while_it_is_looked_at_is_no_fault(
+    home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DshLines("s", workspace).save(home)
+
+    def gone(_: Path) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr("archive.sources.dsh.log_file", gone)
+    assert discover(home, workspace) == Discovery([], ())
 
 
 def test_a_home_that_is_no_directory_is_an_empty_one(home: Path, workspace: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from archive.files import ArchiveFolder
-from archive.model import Code, EndReason, Host, Notice
+from archive.legacy import drop_old_fields
+from archive.model import Code, EndReason, Host, NodeId, Notice
 from archive.refresh import Report, refresh_dsh, refresh_pi
 from archive.schema import encode
 from archive.sources.pi_locate import PiHome, default_directory
@@ -124,7 +125,7 @@ def test_what_cannot_be_saved_is_told_of_and_the_rest_is_saved(pi: Pi) -> None:
     (pi.folder.path / "bad.json").write_bytes(b"{")
     report = pi.refresh()
     assert (report.sessions, report.added) == (1, 1)
-    assert report.warnings == (Notice(Code.ARCHIVE_DAMAGED, "bad"), Notice(Code.ARCHIVE_DAMAGED, "bad"))[:1]
+    assert report.warnings == (Notice(Code.ARCHIVE_DAMAGED, "bad"),)
     assert (pi.folder.path / "bad.json").read_bytes() == b"{"
 
 
@@ -132,10 +133,10 @@ def test_a_running_turn_is_completed_in_place(pi: Pi) -> None:
     question = [pi_header("s", pi.workspace), pi_user("q1", None, "q")]
     write(pi.sessions / "1.jsonl", question)
     pi.refresh()
-    (before,) = pi.folder.load().archives["s"].pairs.items()  # type: ignore[index]  # a literal id, for brevity
+    (before,) = pi.folder.load().archives[NodeId("s")].pairs.items()
     write(pi.sessions / "1.jsonl", [*question, pi_assistant("a1", "q1", "a")])
     pi.refresh()
-    (after,) = pi.folder.load().archives["s"].pairs.items()  # type: ignore[index]  # as above
+    (after,) = pi.folder.load().archives[NodeId("s")].pairs.items()
     assert before[0] == after[0]
     assert (before[1].end_reason, after[1].end_reason) == (EndReason.OPEN, EndReason.STOP)
 
@@ -187,7 +188,7 @@ class TestOldIndexes:
         assert pi.refresh().warnings == ()
         archives = pi.folder.load().archives
         assert sorted(archives) == ["by-cwd", "by-file", "native"]
-        assert archives["by-cwd"] == archive_of(2, session="by-cwd")  # type: ignore[index]  # a literal id
+        assert archives[NodeId("by-cwd")] == archive_of(2, session="by-cwd")
         assert not any(b'"file"' in path.read_bytes() for path in pi.folder.path.glob("*.json"))
         before = tree(pi.folder.path)
         pi.refresh()
@@ -217,6 +218,13 @@ class TestOldIndexes:
         _record(old, "s", cwd=str(pi.workspace))
         (pi.workspace / ".pi").write_text("in the way")
         assert pi.refresh().warnings == (Notice(Code.ARCHIVE_NOT_SAVED, "s"),)
+
+    def test_an_archive_that_goes_while_it_is_rewritten_is_told_of(self, pi: Pi) -> None:
+        pi.folder.path.mkdir(parents=True)
+        _record(pi.folder.path, "s", file="/old/path.jsonl")
+        pi.folder.load()
+        (pi.folder.path / "s.json").unlink()
+        assert drop_old_fields(pi.folder) == [Notice(Code.UNREADABLE, "s")]
 
     def test_the_old_field_goes_from_archives_that_are_here(self, pi: Pi) -> None:
         path = pi.folder.path
