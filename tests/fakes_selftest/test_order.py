@@ -50,9 +50,9 @@ def prompt(session: Session, words: str, mode: str = "queue") -> None:
     session.prompt([{"type": "text", "text": words}], words, mode)
 
 
-def choose_model(host: FakeHarness, session: Session) -> None:
-    """Choose the model there is: a host that was told does not settle the defaults at its second request."""
-    host.world.select_model(session, "deepseek-official", session.model, "high")
+def choose_model(host: FakeHarness) -> None:
+    """Choose the model there is, in another session: a host that was told does not settle it at a second request."""
+    host.world.select_model(host.session("another"), "deepseek-official", host.world.default_model, "high")
 
 
 async def simple(host: FakeHarness, session: Session) -> None:
@@ -103,7 +103,7 @@ async def steered(host: FakeHarness, session: Session) -> None:
 
 
 async def parked(host: FakeHarness, session: Session) -> None:
-    choose_model(host, session)
+    choose_model(host)
     host.model.script(say("busy", tools=[Tool("bash", until=asyncio.Event())]), say("done"))
     prompt(session, "start")
     await host.until(lambda: any(event["type"] == "tool/call" for event in session.log))
@@ -153,7 +153,7 @@ async def test_the_order_of_events_is_that_of_a_real_host(generation: Generation
 async def test_a_host_killed_midway_leaves_the_log_of_a_real_one(generation: Generation, name: str) -> None:
     async with FakeHarness(generation) as host:
         session = host.session()
-        choose_model(host, session)
+        choose_model(host)
         if name.endswith("text"):
             host.model.script("ready")
             prompt(session, "warm up")

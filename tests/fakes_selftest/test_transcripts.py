@@ -16,7 +16,6 @@ NEED_A_QUEUE = ("updateQueue edit", "updateQueue remove", "updateQueue steer")
 STREAMS = ("workspace/follow first", "follow unknown")
 KNOWN = {
     "attachment": "the image was sent in another session",
-    "prompt bad image": "the model of the recording took no images",
     "commands/execute unknown agent": "recorded without its request",
 }
 
@@ -57,7 +56,6 @@ async def test_recorded_requests_are_answered_alike(generation: Generation) -> N
     ids: dict[str, str] = {}
     asked = 0
     host = FakeHarness(generation)
-    host.world.takes_images = generation is Generation.MODERN
     if generation is Generation.LEGACY:  # the recording begins with a workspace and a session that were there
         host.world.create_workspace("/home/dev/ws/projA")
         host.session("session-before")

@@ -31,7 +31,8 @@ def listed(dialect: Dialect) -> list[Obj]:
 
 def run_command(session: Session, line: str) -> Obj | None:
     """Run one line; None when it names no command of the host."""
-    name, _, args = line.removeprefix("/").partition(" ")
+    name = line.removeprefix("/").split(" ", 1)[0]
+    args = line.removeprefix(f"/{name}")
     if not line.startswith("/") or name not in {command[1] for command in COMMANDS}:
         return None
     id_ = session.world.next_command()
@@ -55,7 +56,8 @@ def _result(session: Session, id_: str, name: str, args: str) -> Obj:
         session.write(draft("approval/policy", policy=policy))
         return {"kind": "success", "text": f"preset {args}"}
     if name == "plan":
-        text = "Plan mode off." if args == "off" else "Plan mode on. Use /plan off to leave."
+        session.write(draft("plan/mode", active=args.strip() != "off"))
+        text = "Plan mode off." if args.strip() == "off" else "Plan mode on. Use /plan off to leave."
         return {"kind": "success", "text": text}
     return {"kind": "success", "text": "done"}
 

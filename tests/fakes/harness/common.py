@@ -7,7 +7,7 @@ from tests.fakes.harness.content import check_time_zone, read_content
 from tests.fakes.harness.dialect import Obj
 from tests.fakes.harness.fields import Fields
 from tests.fakes.harness.forks import fork
-from tests.fakes.harness.notices import Refused
+from tests.fakes.harness.notices import Refused, no_such_item
 from tests.fakes.harness.world import EFFORTS, World
 
 ACCEPTED: Obj = {"accepted": True}
@@ -63,6 +63,8 @@ class Common:
     async def fork(self, f: Fields) -> Obj:
         """session.fork"""
         at = f.whole_or_none("atSeq")
+        if at is not None and at < 0:
+            raise Refused("bad-request", "atSeq must be a non-negative safe integer")
         return {"sessionId": fork(self.world.session(f.text("sessionId")), at).id}
 
     async def select_model(self, f: Fields) -> Obj:
@@ -74,7 +76,10 @@ class Common:
         """session.updateQueue"""
         item, action = f.text("itemId"), f.child("action")
         kind = action.choice("kind", "edit", "remove", "steer")
-        session = self.world.session(f.text("sessionId"))
+        session = self.world.sessions.get(f.text("sessionId"))
+        if session is None:
+            raise no_such_item(item)
+        session.wake()
         content = read_content(session, action.items("content")) if kind == "edit" else ()
         session.update_queue(item, kind, content)
         return ACCEPTED
@@ -102,9 +107,12 @@ class Common:
 
     async def select_preset(self, f: Fields, key: str) -> str:
         """agentPreset.select"""
-        preset = self.world.preset(f.text("agentPreset"))
-        self.world.session(f.text(key)).preset = preset
-        return preset
+        preset, session = f.text("agentPreset"), self.world.session(f.text(key))
+        if not session.blank:
+            details: Obj = {"sessionId": session.id, "agentPreset": preset}
+            raise Refused("agent-preset-locked", "This session has already started", details)
+        session.preset = self.world.preset(preset)
+        return session.preset
 
     async def execute(self, f: Fields) -> Obj | None:
         """commands/execute; None when there is no such command"""

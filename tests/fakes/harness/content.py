@@ -41,7 +41,7 @@ def _part(session: Session, part: Fields) -> Obj:
         data = base64.b64decode(part.text("data"), validate=True)
     except binascii.Error:
         data = b""
-    if not session.world.takes_images:
+    if session.model not in session.world.image_models:
         message = f'Model "{session.model}" does not support image input.'
         raise Refused("attachment-error", message, {"reason": "MODEL_DOES_NOT_SUPPORT_IMAGES"})
     if MAGIC.match(data) is None:

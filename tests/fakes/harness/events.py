@@ -44,6 +44,13 @@ def user_message(data: Obj, surface: object = "append") -> Obj:
     return event if surface is None else {**event, "surfaceOp": surface}
 
 
+def is_human(event: Obj) -> bool:
+    """Whether an event is the message of a human."""
+    data = event.get("data")
+    source = data.get("source") if isinstance(data, dict) and event.get("type") == "user/message" else None
+    return isinstance(source, dict) and source.get("kind") == "user"
+
+
 def model_source(dialect: Dialect, model: str, blocks: Sequence[Obj], *, complete: bool) -> Obj:
     """Return the source of an assistant message; format 4 adds what it needs to replay a complete one."""
     source: Obj = {"kind": "model", "provider": "deepseek-official", "model": model}

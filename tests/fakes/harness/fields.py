@@ -55,11 +55,20 @@ class Fields:
         """Return a string, None when the key is missing."""
         return self.text(key) if key in self.raw else None
 
-    def whole(self, key: str) -> int:
-        """Return an integer."""
+    def number(self, key: str) -> float:
+        """Return a number, an ``int`` where it was written as one."""
         value = self.raw.get(key)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._wrong("number", value, key)
+        return value
+
+    def number_or_none(self, key: str) -> float | None:
+        """Return a number, None when the key is missing."""
+        return self.number(key) if key in self.raw else None
+
+    def whole(self, key: str) -> int:
+        """Return an integer."""
+        value = self.number(key)
         if not isinstance(value, int):
             raise self._wrong("int", value, key)
         return value

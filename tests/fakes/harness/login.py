@@ -6,6 +6,8 @@ import base64
 import hashlib
 import hmac
 import json
+import time
+from email.utils import formatdate
 
 from aiohttp import web
 
@@ -50,7 +52,13 @@ class Login:
             authority = request.headers.get("Host", "")
             response = web.Response(status=303, headers={**headers, "Location": "./", "Referrer-Policy": "no-referrer"})
             response.set_cookie(
-                _name(authority), self._value(authority), max_age=MONTH, path="/", httponly=True, samesite="Strict"
+                _name(authority),
+                self._value(authority),
+                max_age=MONTH,
+                path="/",
+                httponly=True,
+                samesite="Strict",
+                expires=formatdate(time.time() + MONTH, usegmt=True),
             )
             return response
         if not self.valid(request):

@@ -25,6 +25,8 @@ CODES = {
     "workspace-not-found": "workspace/not-found",
     "workspace-invalid-path": "workspace/invalid-path",
     "agent-preset-not-found": "agent-preset/not-found",
+    "agent-preset-locked": "agent-preset/locked",
+    "subagent-not-found": "subagent/not-found",
     "model-unavailable": "session/model-unavailable",
     "invalid-time-zone": "session/invalid-time-zone",
     "title-invalid": "session/title-invalid",
@@ -101,8 +103,9 @@ class Modern(Carrier):
     def refused(self, name: str, error: Refused | Malformed) -> tuple[str, str, Obj]:
         """See :meth:`Carrier.refused`."""
         if isinstance(error, Malformed):
-            message = f'typert gateway: {name}: wire field "request" failed boundary validation'
-            return "gateway/input-invalid", message, {"endpoint": name, "field": "request"}
+            field = "_request" if name == "session/list" else "request"
+            message = f'typert gateway: {name}: wire field "{field}" failed boundary validation'
+            return "gateway/input-invalid", message, {"endpoint": name, "field": field}
         return CODES.get(error.code, f"gateway/{error.code}"), error.message, error.details
 
     def _not_by_http(self, name: str) -> Method:
@@ -121,7 +124,11 @@ class Modern(Carrier):
             if session.origin == "subagent":
                 raise Refused("session-agent-busy", f'session "{session.id}" is a subagent')
             return session
-        return self.world.session(address.text("childSessionId"))
+        parent, child = address.text("parentSessionId"), self.world.sessions.get(address.text("childSessionId"))
+        if child is None or child.parent != parent:
+            details: Obj = {"parentSessionId": parent, "childSessionId": address.text("childSessionId")}
+            raise Refused("subagent-not-found", "subagent is unavailable", details)
+        return child
 
     async def sessions(self, _: Fields) -> Obj:
         """session/list"""
@@ -129,12 +136,11 @@ class Modern(Carrier):
 
     async def page(self, f: Fields) -> Obj:
         """session/page"""
-        address, through = f.child("address"), f.whole("throughSeq")
-        before, limit = f.whole_or_none("beforeSeq"), f.whole_or_none("maxMessages")
-        if not -1 <= through <= SAFE_INTEGER:
-            raise Refused("bad-request", "throughSeq must be an integer greater than or equal to -1")
-        if limit is not None and limit < 1:
-            raise Refused("bad-request", "maxMessages must be a positive safe integer")
+        address = f.child("address")
+        through = _safe(f.number("throughSeq"), -1, "throughSeq must be an integer greater than or equal to -1")
+        before = _safe(f.number_or_none("beforeSeq"), 0, "beforeSeq must be a non-negative safe integer")
+        limit = _safe(f.number_or_none("maxMessages"), 1, "maxMessages must be a positive safe integer")
+        assert through is not None
         session = self.addressed(address)
         if through > session.cursor:
             message = f"session page through seq {through} is past cursor {session.cursor}"
@@ -236,6 +242,15 @@ class Modern(Carrier):
             outcome = Outcome(word, by=client)
         pending.answer.set_result(outcome)
         return ABSENT
+
+
+def _safe(value: float | None, least: int, message: str) -> int | None:
+    """Return a number that is an integer JavaScript can hold, or refuse."""
+    if value is None:
+        return None
+    if not isinstance(value, int) or not least <= value <= SAFE_INTEGER:
+        raise Refused("bad-request", message)
+    return value
 
 
 def _question_outcome(said: Obj, client: str) -> Outcome:

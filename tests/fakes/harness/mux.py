@@ -13,6 +13,7 @@ from aiohttp import WSMsgType, web
 from tests.fakes.harness import projections
 from tests.fakes.harness.carrier import PLAIN, plain, session_of
 from tests.fakes.harness.dialect import Obj
+from tests.fakes.harness.events import is_human
 from tests.fakes.harness.fields import Fields, Malformed
 from tests.fakes.harness.modern import arguments, matching
 from tests.fakes.harness.notices import (
@@ -214,7 +215,7 @@ def _event_items(notice: Notice, client: str) -> Iterable[Obj]:
         yield _emit("api-session/status", notice.session.id, notice.running)
     elif isinstance(notice, Added):
         yield _emit("api-session/added", projections.summary(notice.session))
-    elif isinstance(notice, Appended) and notice.event.get("type") == "user/message":
+    elif isinstance(notice, Appended) and is_human(notice.event):
         yield _emit("api-session/activity", notice.session.id, notice.session.updated_at)
     elif isinstance(notice, Asked):
         yield _waterfall(notice.pending)

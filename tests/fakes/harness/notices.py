@@ -21,6 +21,11 @@ class Refused(Exception):
     details: Obj = field(default_factory=dict)
 
 
+def no_such_item(item: str) -> Refused:
+    """Return the refusal of a queue item that is not, or no longer, there."""
+    return Refused("queue-item-not-found", "queued item is no longer pending", {"itemId": item})
+
+
 @dataclass(eq=False, slots=True)
 class Pending:
     """A question or an approval that blocks a turn. ``answer`` gets the outcome."""

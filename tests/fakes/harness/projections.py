@@ -58,7 +58,6 @@ def values(session: Session) -> Obj:
     if session.world.dialect.log_version == 0:
         options = [{"value": name, "name": name} for name in PERMISSIONS]
         return common | {"permissions": {"options": options, "currentValue": "workspace-write"}}
-    chosen: Obj = {"provider": "deepseek-official", "model": session.model, "reasoningEffort": session.effort}
     return common | {
         "permissions": {"currentValue": "workspace-write"},
         "inbox": session.inbox,
@@ -67,10 +66,7 @@ def values(session: Session) -> Obj:
         "userQuestions": {"active": [], "settled": []},
         "workingDirectory": session.cwd,
         "subagentCatalog": [],
-        "modelSelection": {
-            "lastUsed": chosen if session.requests else None,
-            "next": chosen if session.requests or session.model_chosen else None,
-        },
+        "modelSelection": session.model_selection,
     }
 
 

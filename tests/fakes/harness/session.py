@@ -10,7 +10,7 @@ from tests.fakes.harness import events
 from tests.fakes.harness.dialect import Obj
 from tests.fakes.harness.events import draft
 from tests.fakes.harness.log import Cut, Generated, Log
-from tests.fakes.harness.notices import Appended, Projected, Refused, Running
+from tests.fakes.harness.notices import Appended, Projected, Running, no_such_item
 from tests.fakes.harness.turn import Turn
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ class Session:
         self._scripted_cursor = -1
         self._task: asyncio.Task[None] | None = None
         self._title_for: list[int] | None = None
-        self._context_due = False
+        self._context_due = self._title_asked = False
+        self._untitled: Sequence[Obj] = ()
+        self.last_used: Obj | None = None
 
     # -- what a client may do ---------------------------------------------------------------------------------------
 
@@ -98,7 +100,7 @@ class Session:
                 if action == "steer":
                     self._splice(NEXT_STEP, len(self.queues[NEXT_STEP]), inserted=[queued])
                 return
-        raise Refused("queue-item-not-found", "queued item is no longer pending", {"itemId": item})
+        raise no_such_item(item)
 
     def wake(self) -> None:
         """Attach a cold session; a resume after a restart leaves its mark in the log."""
@@ -170,14 +172,22 @@ class Session:
             or self._context_due
             or (self.requests == 2 and dialect.chunks_in_log and not self.world.model_selected)
         ):
-            self.write(draft("request/header", header={"config": self._config(), "tools": []}))
+            self.write(draft("request/header", header={"config": self._chosen(), "tools": []}))
         self._context_due = False
         if first:
             self.write(draft("request/context", provider="deepseek-official", model=self.model, contextWindow=10**6))
-            if not dialect.chunks_in_log:
-                self._first_title(messages, seqs)
-            self.write(draft("session/title-llm-request", messageSeqs=seqs[:1], messages=[], maxTokens=64))
             self._title_for = seqs[:1]
+            if not dialect.chunks_in_log:
+                self._untitled = messages
+        self.last_used = self._chosen()
+
+    def begin_title(self) -> None:
+        """Ask the model for a title beside the first request."""
+        if self._title_for is None or self._title_asked:
+            return
+        self._title_asked = True
+        self._first_title(self._untitled, self._title_for)
+        self.write(draft("session/title-llm-request", messageSeqs=self._title_for, messages=[], maxTokens=64))
 
     def deliver_title(self) -> None:
         """Let the title the model made arrive, once, some time after the first prompt."""
@@ -192,7 +202,20 @@ class Session:
             about: Obj = {"sessionId": self.id, "sessionFormatVersion": 4, "throughSeq": self.log.cursor}
             self.write({"type": "session-log-deepseek/delivery-accepted", "data": about})
 
-    def _config(self) -> Obj:
+    def choose_model(self, model: str, effort: str) -> Obj:
+        """Let the coming requests go to this model."""
+        self.model, self.effort, self.model_chosen = model, effort, True
+        if not self.world.dialect.chunks_in_log:
+            seq = self.write({"type": "model/selection", "data": self._chosen()})
+            self.world.publish(Projected(self, "modelSelection", self.model_selection, seq))
+        return self._chosen()
+
+    @property
+    def model_selection(self) -> Obj:
+        """The model as a projection: that of the last request and that of the next."""
+        return {"lastUsed": self.last_used, "next": self._chosen() if self.model_chosen else self.last_used}
+
+    def _chosen(self) -> Obj:
         return {"provider": "deepseek-official", "model": self.model, "reasoningEffort": self.effort}
 
     def _first_title(self, messages: Sequence[Obj], seqs: Sequence[int]) -> None:

@@ -65,7 +65,9 @@ class Attempt:
         session.attempts += 1
         self.id = f"{session.id}:{session.attempts}"
         self.started_after = session.log.cursor
-        self._started = False
+        self._delivered = False
+        if self._beside:
+            self._frame("start", {"turn": turn, "step": step, "startedAfterSeq": self.started_after})
 
     @property
     def _beside(self) -> bool:
@@ -150,12 +152,9 @@ class Attempt:
             data: Obj = {"turn": self._turn, "step": self._step, "chunk": chunk}
             self.seqs.append(session.write({"type": "assistant/chunk", "data": data}))
             return
-        if not self._started:
-            self._started = True
-            where: Obj = {"turn": self._turn, "step": self._step, "startedAfterSeq": self.started_after}
-            self._frame("start", where)
-            if chunk["type"] != "finish":  # an answer at all: the provider has taken the request
-                session.deliver_log()
+        if not self._delivered and chunk["type"] != "finish":  # an answer at all: the provider has the request
+            self._delivered = True
+            session.deliver_log()
         time = session.world.mint.now()
         index = len(self._kept)
         self._kept.append((time, chunk))
@@ -167,7 +166,7 @@ class Attempt:
         self._end(outcome)
 
     def _end(self, outcome: Obj) -> None:
-        if self._beside and self._started:
+        if self._beside:
             self._frame("end", {"index": len(self._kept), "outcome": outcome})
 
     def _frame(self, kind: str, more: Obj) -> None:

@@ -83,11 +83,14 @@ class Turn:
 
     async def _run_step(self, step: Step) -> Obj | None:
         """Run one step; return why the turn ends, None when the model may go on."""
-        await asyncio.sleep(0)
-        if step.failure is not None and not await self._failed(step.failure):
-            return {"kind": "error", "error": step.failure.wire}
-        calls = [(self.session.world.next_call(), tool) for tool in step.tools]
         self.attempt = Attempt(self.session, self.number, self.step)
+        self.session.begin_title()
+        await asyncio.sleep(0)
+        if step.failure is not None:
+            if not await self._failed(step.failure):
+                return {"kind": "error", "error": step.failure.wire}
+            self.attempt = Attempt(self.session, self.number, self.step)
+        calls = [(self.session.world.next_call(), tool) for tool in step.tools]
         await self.attempt.say(step, calls)
         self._commit_message()
         for call, tool in calls:
@@ -98,11 +101,13 @@ class Turn:
         """Write the failed attempts; return whether the last retry is going to succeed."""
         session = self.session
         for retry in range(failure.retries + (0 if failure.recovers else 1)):
-            attempt = Attempt(session, self.number, self.step)
+            attempt = self.attempt if retry == 0 else Attempt(session, self.number, self.step)
+            assert attempt is not None
             await attempt.fail(failure.wire)
             if not session.world.dialect.chunks_in_log:
                 seq = session.write(draft("assistant/attempt", turn=self.number, step=self.step, stream=attempt.packed))
                 attempt.commit("assistant/attempt", seq)
+            self.attempt = None
             if retry < failure.retries:
                 self._write_retry(retry + 1, failure)
         return failure.recovers

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from harness_client.types import Generation
 from tests.fakes.harness.dialect import Dialect, Mint, Obj
 from tests.fakes.harness.events import draft
 from tests.fakes.harness.model import Model
@@ -48,7 +49,7 @@ class World:
         self.pinned: list[str] = []
         self.models = {dialect.model: "Flash", "deepseek-v4-pro": "DeepSeek-V4-Pro"}
         self.default_model = dialect.model
-        self.takes_images = True
+        self.image_models = {dialect.model} if dialect.generation is Generation.MODERN else set[str]()
         self.model_selected = False
         self.pending: dict[str, Pending] = {}
         self.listeners: set[Callable[[Notice], None]] = set()
@@ -148,10 +149,8 @@ class World:
             raise Refused("model-unavailable", f'model "{model}" does not support reasoning effort "{effort}"', details)
         if self.dialect.flavour == "0.2" and model not in self.models:
             raise Refused("model-unavailable", "Select an available model before sending a message.", details)
-        session.model = self.default_model = model
-        self.model_selected = True
-        session.effort, session.model_chosen = effort or "high", True
-        return {**details, "reasoningEffort": session.effort}
+        self.default_model, self.model_selected = model, True
+        return session.choose_model(model, effort or "high")
 
     # -- workspaces -------------------------------------------------------------------------------------------------
 
