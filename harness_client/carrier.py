@@ -37,6 +37,8 @@ BODY_LIMIT: Final = 32 * 1024 * 1024
 KEEPALIVE_SECONDS: Final = 3.0
 """The host drops an idle connection after 5 s: ours must be gone first, or a prompt goes out on a dead one."""
 CONNECTIONS: Final = 64
+HEARTBEAT_SECONDS: Final = 10.0
+"""Between our pings; a link without an answer for half of it is dead. Legacy hosts take a ping, though no message."""
 CLOSE_SECONDS: Final = 0.5
 """How long a socket we close may take to say so too."""
 _CHUNK: Final = 64 * 1024
@@ -129,14 +131,14 @@ class Carrier:
         """Drop the cookies."""
         self._http.cookie_jar.clear()
 
-    async def connect(self, path: str, *, heartbeat: float | None) -> aiohttp.ClientWebSocketResponse:
-        """Open the WebSocket ``/api/<path>``; pings are answered while it is read. ``heartbeat`` in seconds."""
+    async def connect(self, path: str) -> aiohttp.ClientWebSocketResponse:
+        """Open the WebSocket ``/api/<path>``; pings are sent and answered while it is read."""
         with mapped(path):
             try:
                 return await self._http.ws_connect(
                     f"{self.address.base}/api/{path}",
                     max_msg_size=BODY_LIMIT,
-                    heartbeat=heartbeat,
+                    heartbeat=HEARTBEAT_SECONDS,
                     timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
                 )
             except aiohttp.WSServerHandshakeError as error:

@@ -78,14 +78,11 @@ class Link:
         *,
         receive: Callable[[object, int], None],
         lost: Callable[[HarnessError], None],
-        heartbeat: float | None = None,
     ) -> None:
-        """``heartbeat``: seconds between our own pings; None where the host takes no frame at all from us."""
         self._carrier = carrier
         self._path = path
         self._receive = receive
         self._lost = lost
-        self._heartbeat = heartbeat
         self._holders = 0
         self._change = asyncio.Lock()
         self._socket: aiohttp.ClientWebSocketResponse | None = None
@@ -102,7 +99,7 @@ class Link:
         async with self._change:
             if not self.alive:
                 await self._close()
-                self._socket = await self._carrier.connect(self._path, heartbeat=self._heartbeat)
+                self._socket = await self._carrier.connect(self._path)
                 self._reader = asyncio.create_task(self._read(self._socket), name=f"harness {self._path}")
             self._holders += 1
         try:

@@ -26,7 +26,6 @@ from harness_client.streams import (
 from harness_client.types import InteractionId, Receipt, SessionId
 from harness_client.wire import Questions, Wire
 
-_HEARTBEAT_SECONDS: Final = 10.0
 _TAIL_MESSAGES: Final = 50
 
 
@@ -43,7 +42,7 @@ class Mux:
     def __init__(self, carrier: Carrier) -> None:
         self._feeds: dict[str, Feed[object]] = {}
         self._ids = itertools.count(1)
-        self._link = Link(carrier, "remote.mux", receive=self._receive, lost=self._lost, heartbeat=_HEARTBEAT_SECONDS)
+        self._link = Link(carrier, "remote.mux", receive=self._receive, lost=self._lost)
 
     @asynccontextmanager
     async def stream(self, endpoint: str, args: dict[str, object]) -> AsyncIterator[Feed[object]]:

@@ -9,7 +9,8 @@ from typing import TypeVar
 import pytest
 
 from harness_client.client import Address, HarnessClient
-from harness_client.streams import HostEvent
+from harness_client.events import StreamReset, TextDelta
+from harness_client.streams import FollowItem, HostEvent, Snapshot
 from tests.fakes.harness import FakeHarness
 from tests.fakes.harness.dialect import DIALECTS, Flavour
 
@@ -33,6 +34,11 @@ async def wait_for(events: AsyncIterator[HostEvent], kind: type[T]) -> T:
         if isinstance(event, kind):
             return event
     raise AssertionError("the stream ended")
+
+
+def seqs(items: list[FollowItem]) -> list[int]:
+    """Return the seqs of the events among what a follow yielded."""
+    return [item.seq for item in items if not isinstance(item, Snapshot | TextDelta | StreamReset)]
 
 
 @pytest.fixture(params=FLAVOURS)

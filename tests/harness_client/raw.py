@@ -33,7 +33,7 @@ class Wire:
 
     async def closed(self) -> None:
         """Wait until the client closes."""
-        while (await self.socket.receive()).type is not WSMsgType.CLOSE:
+        while (await self.socket.receive()).type not in (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED):
             pass
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,6 @@ from harness_client.errors import (
     SessionNotFound,
     TimedOut,
     Unreachable,
-    Unsupported,
 )
 from harness_client.events import AssistantMessage, Text, TurnEnd, UserMessage
 from harness_client.streams import Snapshot
@@ -25,7 +23,6 @@ from harness_client.types import (
     AttachmentId,
     Generation,
     ImagePart,
-    ModelChoice,
     PromptMode,
     QueueAction,
     QueueItemId,
@@ -173,6 +170,7 @@ async def test_half_a_surrogate_pair_goes_both_ways(host: FakeHarness, client: H
 
 
 async def test_an_image_goes_up_and_comes_back(host: FakeHarness, client: HarnessClient) -> None:
+    host.world.takes_images = True
     session = await client.create_session()
     await client.prompt(session, [TextPart("look"), ImagePart("image/png", PNG, "a.png")], request=RequestId("r"))
     await host.settle()
@@ -182,6 +180,12 @@ async def test_an_image_goes_up_and_comes_back(host: FakeHarness, client: Harnes
     with pytest.raises(Refused) as refused:
         await client.attachment(session, AttachmentId("nope"))
     assert refused.value.reason in {"attachment-error", "session/attachment-invalid"}
+
+
+async def test_an_image_no_model_can_see_is_refused(host: FakeHarness, client: HarnessClient) -> None:
+    session = await client.create_session()
+    with pytest.raises(Refused):
+        await client.prompt(session, [ImagePart("image/png", b"no image")], request=RequestId("r"))
 
 
 async def test_running_and_cancel(host: FakeHarness, client: HarnessClient) -> None:
@@ -210,74 +214,6 @@ async def test_fork_at_the_end_of_a_turn_takes_the_whole_turn(host: FakeHarness,
     child = await client.fork_session(session, ends[0])
     answers = [e.blocks for e in (await client.page(child)).events if isinstance(e, AssistantMessage)]
     assert answers == [(Text("a1"),)]
-
-
-async def test_models(host: FakeHarness, client: HarnessClient) -> None:
-    session = await client.create_session()
-    catalog = await client.models()
-    assert [model.id for model in catalog.models] == list(host.world.models)
-    assert catalog.default is not None
-    assert catalog.default.model == host.dialect.model
-    assert {effort.id for model in catalog.models for effort in model.efforts} >= {"low", "high"}
-    chosen = await client.select_model(session, ModelChoice("deepseek-official", "deepseek-v4-pro", "low"))
-    assert chosen == ModelChoice("deepseek-official", "deepseek-v4-pro", "low")
-    current = (await client.models(session)).default
-    assert current is not None
-    assert current.model == chosen.model
-    with pytest.raises(Refused, match="model-unavailable"):
-        await client.select_model(session, ModelChoice("nobody", "nothing"))
-
-
-async def test_presets(host: FakeHarness, client: HarnessClient) -> None:
-    presets = await client.presets()
-    assert [preset.id for preset in presets] == list(host.dialect.presets)
-    assert [preset.id for preset in presets if preset.default] == ["standard"]
-    assert all(preset.name for preset in presets)
-    session = await client.create_session()
-    assert await client.select_preset(session, "minimal") == "minimal"
-
-
-async def test_workspaces(host: FakeHarness, client: HarnessClient, tmp_path: Path) -> None:
-    assert (await client.workspaces()).workspaces == ()
-    made = await client.create_workspace(str(tmp_path))
-    session = await client.create_session(workspace=made.id)
-    host.world.archived.append(session)
-    listed = await client.workspaces()
-    (workspace,) = listed.workspaces
-    assert (workspace.id, workspace.path, workspace.sessions) == (made.id, str(tmp_path), (session,))
-    assert listed.archived == {session}
-
-
-async def test_host_commands(host: FakeHarness, client: HarnessClient) -> None:
-    session = await client.create_session()
-    assert "compact" in {command.name for command in await client.commands(session)}
-    done = await client.run_command(session, "/permission read-only")
-    assert (done.known, done.ok) == (True, True)
-    assert done.text
-    wrong = await client.run_command(session, "/permission nope")
-    assert (wrong.known, wrong.ok) == (True, False)
-
-
-async def test_a_host_with_older_argument_names_gets_them(modern: FakeHarness) -> None:
-    modern.fail("commands/execute", error={"code": "gateway/arguments-invalid", "message": "x"}, times=1)
-    async with connect(modern) as client:
-        session = await client.create_session()
-        with pytest.raises(Refused):  # the fake knows the newer names only
-            await client.run_command(session, "/plan")
-    asked = [call.payload for call in modern.calls if call.name == "commands/execute"]
-    assert [sorted(payload["args"]) for payload in asked if isinstance(payload, dict)] == [
-        ["agentId", "line", "submittedAttachments"],
-        ["agentId", "images", "line"],
-    ]
-
-
-async def test_another_refusal_of_a_command_is_not_asked_twice(modern: FakeHarness) -> None:
-    modern.fail("commands/execute", error={"code": "session/agent-busy", "message": "x"})
-    async with connect(modern) as client:
-        session = await client.create_session()
-        with pytest.raises(Refused, match="agent-busy"):
-            await client.run_command(session, "/plan")
-    assert [call.name for call in modern.calls].count("commands/execute") == 1
 
 
 async def test_queue_is_seen_and_changed(modern: FakeHarness) -> None:
@@ -335,13 +271,6 @@ async def test_a_cold_row_is_a_cache_and_not_believed_where_the_host_has_better(
         assert (await client.projections(SessionId(session.id))).as_of_seq == session.log.cursor
 
 
-async def test_a_workspace_must_exist(modern: FakeHarness, tmp_path: Path) -> None:
-    async with connect(modern) as client:
-        with pytest.raises(Refused, match="no such folder"):
-            await client.create_workspace(str(tmp_path / "missing"))
-    assert modern.calls == []
-
-
 async def test_a_call_that_does_not_end_times_out(modern: FakeHarness) -> None:
     clock = FakeClock()
     modern.fail("session/list", delay=asyncio.Event())
@@ -361,13 +290,6 @@ async def test_the_client_is_of_no_use_outside_its_context(modern: FakeHarness) 
         await client.health()
     with pytest.raises(RuntimeError):
         await client.sessions()
-
-
-async def test_a_host_without_workspaces_says_so(modern: FakeHarness) -> None:
-    modern.fail("workspace/follow", error={"code": "gateway/invocation-unavailable", "message": "x"})
-    async with connect(modern) as client:
-        with pytest.raises(Unsupported):
-            await client.workspaces()
 
 
 async def test_a_log_that_waits_for_migration_is_read_by_the_bound(modern: FakeHarness) -> None:
