@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from archive.model import EndReason, Lineage, Node, NodeId, Pair, Scan, SessionArchive, Summary
+from archive.model import Branches, EndReason, Lineage, Node, NodeId, Pair, Scan, SessionArchive, Summary, previous
 from archive.times import Instant
 
 _FORMAT_1 = "v1-"
 """Entry ids of this beginning are counted, not read: Pi gives real ones when it migrates such a file."""
-
-Branches = tuple[tuple[NodeId, ...], ...]
 
 
 def merge(current: SessionArchive | None, scan: Scan, root: NodeId) -> SessionArchive:
@@ -27,7 +25,7 @@ def merge(current: SessionArchive | None, scan: Scan, root: NodeId) -> SessionAr
     fresh = scan.stamp.age >= current.scan.age
     new = {names(name): pair for name, pair in scan.pairs.items()}
     pairs = old | {name: _advanced(old.get(name), pair, fresh=fresh) for name, pair in new.items()}
-    known, found = _previous(current.branches), _previous(tuple(tuple(map(names, branch)) for branch in scan.branches))
+    known, found = previous(current.branches), previous(tuple(tuple(map(names, branch)) for branch in scan.branches))
     branches = _branches(pairs, known | found if fresh else found | known)
     ordered = {name: pairs[name] for branch in branches for name in branch}
     changed = {name for name, pair in pairs.items() if pair != old.get(name)}
@@ -133,15 +131,6 @@ def _words(pair: Pair) -> tuple[Instant, str]:
 def _continues(one: Pair, other: Pair) -> bool:
     """Whether one is an earlier state of the other, by the entries they are made of."""
     return all(left == right for left, right in zip(one.entry_ids, other.entry_ids, strict=False))
-
-
-def _previous(branches: Branches) -> dict[NodeId, NodeId | None]:
-    """Return for each pair the one before it on its branch."""
-    before: dict[NodeId, NodeId | None] = {}
-    for branch in branches:
-        before.setdefault(branch[0], None)
-        before.update(zip(branch[1:], branch, strict=False))
-    return before
 
 
 def _branches(pairs: Mapping[NodeId, Pair], before: Mapping[NodeId, NodeId | None]) -> Branches:

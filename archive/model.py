@@ -131,6 +131,19 @@ class Summary:
 
 Node = Pair | Summary
 
+Branches = tuple[tuple[NodeId, ...], ...]
+"""Paths of pair ids from the first to the last, in order. A path that shares a beginning with an earlier one starts
+with the last pair they share, so that wide trees stay linear in size."""
+
+
+def previous(branches: Branches) -> dict[NodeId, NodeId | None]:
+    """Return for each pair the one before it, None for a first one: every pair has one place in the tree."""
+    before: dict[NodeId, NodeId | None] = {}
+    for branch in branches:
+        before.setdefault(branch[0], None)
+        before.update(zip(branch[1:], branch, strict=False))
+    return before
+
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
@@ -179,7 +192,7 @@ class Scan:
     lineage: Lineage
     stamp: Stamp
     pairs: Mapping[NodeId, Pair]
-    branches: tuple[tuple[NodeId, ...], ...]
+    branches: Branches
     warnings: tuple[Notice, ...]
 
 
@@ -187,8 +200,8 @@ class Scan:
 class SessionArchive:
     """One archive file. ``id`` is its root node and the stem of its name.
 
-    ``branches`` list pair ids from first to last; a branch that shares a beginning with an earlier one starts with
-    the last shared pair, so that wide trees stay linear in size. ``roots`` are the nodes under no summary, in order.
+    ``nodes`` hold the pairs in the order of the branches, then the summaries; ``roots`` are the nodes under no
+    summary, in order.
     """
 
     host: Host
@@ -200,7 +213,7 @@ class SessionArchive:
     lineage: Lineage
     scan: Stamp
     nodes: Mapping[NodeId, Node]
-    branches: tuple[tuple[NodeId, ...], ...]
+    branches: Branches
     roots: tuple[NodeId, ...]
     scan_warnings: tuple[Notice, ...]
     summary_warnings: tuple[str, ...]

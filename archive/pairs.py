@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from archive.model import EndReason, Host, Input, NodeId, Origin, Pair
+from archive.model import Branches, EndReason, Host, Input, NodeId, Origin, Pair
 from archive.times import Instant
 from harness_client.types import SessionId
 
@@ -79,10 +79,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Pairs in the order of the branches; see :class:`archive.model.SessionArchive` for how branches share."""
+    """Pairs in the order of the branches."""
 
     pairs: Mapping[NodeId, Pair]
-    branches: tuple[tuple[NodeId, ...], ...]
+    branches: Branches
 
 
 @dataclass(frozen=True, slots=True)

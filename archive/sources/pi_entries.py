@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from archive.model import Code, EndReason, Notice
 from archive.pairs import Act, Human, Moment, Reply, Step, ToolResult
@@ -19,8 +19,8 @@ _ENDS = {
     "error": EndReason.ERROR,
     "length": EndReason.LENGTH,
 }
-_RETRIED = frozenset({"error", "length"})
-"""After these Pi may try again by itself, also behind a compaction or a context edit."""
+_RETRIED = "error"
+"""After this Pi may try again by itself, also behind a compaction. What else it tries again, a context edit names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,13 @@ class Entries:
 
     def take(self, records: Iterable[tuple[int, Record]]) -> None:
         """Take the records that follow the header of one file."""
+        before = 0
         for line, record in records:
+            glued, before = line == before, line
             if record.type == "session":
                 self._note(Code.DUPLICATE_HEADER, line)
             elif self.header.version == 1:
-                self._take_entry(line, record, f"v1-{line - 2:06d}", self.last)
+                self._take_entry(line, record, f"v1-{line - 2:06d}{'+' if glued else ''}", self.last)
             elif record.id:
                 self._take_entry(line, record, clean(record.id), record.parent_id and clean(record.parent_id))
             else:
@@ -80,6 +82,8 @@ class Entries:
         act = _act(record.message) if record.type == "message" and record.message else None
         if record.type == "session_info":
             self.title = clean(record.name).strip() or None if record.name else None
+        if record.type == "context_edit":
+            self._allow_retry(record.target_id or "")
         if entry in self._nearest:
             self._take_again(line, entry, act)
             return
@@ -102,7 +106,14 @@ class Entries:
             return
         self._note(Code.ENTRY_CONFLICT, line)
         if index is not None and known is not None and act is not None:
-            self.moments[index] = Moment(entry, known.at, known.parent, act)
+            self.moments[index] = replace(known, act=act)
+
+    def _allow_retry(self, target: str) -> None:
+        """Mark an attempt that Pi took out of the context to try again."""
+        index = self._own.get(clean(target))
+        known = None if index is None else self.moments[index]
+        if index is not None and known is not None and isinstance(known.act, Reply):
+            self.moments[index] = replace(known, act=replace(known.act, retryable=known.act.end is not EndReason.STOP))
 
     def _time(self, record: Record) -> Instant:
         stamp = record.message.timestamp if record.message else None
@@ -133,7 +144,7 @@ def _answer(message: Message) -> Act:
         return Step(calls)
     if stop == "stop":
         return Reply(text, EndReason.STOP if text.strip() else EndReason.EMPTY)
-    return Reply(text, _ENDS.get(stop or "", EndReason.INTERRUPTED), retryable=stop in _RETRIED)
+    return Reply(text, _ENDS.get(stop or "", EndReason.INTERRUPTED), retryable=stop == _RETRIED)
 
 
 def _text(content: str | tuple[Block, ...]) -> str:

@@ -65,6 +65,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel"):
     cwd: str | None = None
     parent_session: str | None = None
     branched_from: str | None = None
+    target_id: str | None = None
 
 
 class _Link(msgspec.Struct, frozen=True, rename="camel"):

@@ -239,3 +239,28 @@ def test_hostile_lines_cost_a_notice_each_and_no_more_than_some(home: PiHome, wo
     scan = read(home, workspace)
     assert len(scan.pairs) == 1
     assert len(scan.warnings) == MAX_NOTICES
+
+
+def test_glued_lines_of_format_1_are_entries_of_their_own(home: PiHome, workspace: Path, sessions: Path) -> None:
+    header: Line = {"type": "session", "id": "s", "timestamp": native.PI_TIME, "cwd": str(workspace)}
+    question, answer = pi_user("", None, "q"), pi_assistant("", None, "a")
+    path = write(sessions / "1.jsonl", [header])
+    with path.open("ab") as file:
+        file.write(jsonl([question]).rstrip() + jsonl([answer, question]))
+    first, second = read(home, workspace).pairs.values()
+    assert (first.entry_ids, first.completed) == (("v1-000000", "v1-000000+"), True)
+    assert second.entry_ids == ("v1-000001",)
+
+
+def test_only_what_pi_took_back_is_tried_again(home: PiHome, workspace: Path, sessions: Path) -> None:
+    edit: Line = {"type": "context_edit", "id": "x", "parentId": "a1", "targetId": "a1", "replacement": None}
+    lines = [pi_header("s", workspace), pi_user("q1", None, "q"), pi_assistant("a1", "q1", "half", stop="length")]
+    write(sessions / "1.jsonl", [*lines, edit, pi_assistant("a2", "x", "whole")])
+    (pair,) = read(home, workspace).pairs.values()
+    assert (pair.answer, pair.later, pair.completed) == ("whole", (), True)
+    write(sessions / "1.jsonl", [*lines, pi_assistant("a2", "a1", "another matter")])
+    (pair,) = read(home, workspace).pairs.values()
+    assert (pair.answer, pair.later, pair.end_reason) == ("half", ("another matter",), EndReason.LENGTH)
+    write(sessions / "1.jsonl", [*pi_session("s", workspace), {**edit, "id": "y"}, {**edit, "targetId": "q1"}])
+    (pair,) = read(home, workspace).pairs.values()
+    assert pair.completed
