@@ -170,7 +170,7 @@ async def test_half_a_surrogate_pair_goes_both_ways(host: FakeHarness, client: H
 
 
 async def test_an_image_goes_up_and_comes_back(host: FakeHarness, client: HarnessClient) -> None:
-    host.world.takes_images = True
+    host.world.image_models |= {host.world.default_model}
     session = await client.create_session()
     await client.prompt(session, [TextPart("look"), ImagePart("image/png", PNG, "a.png")], request=RequestId("r"))
     await host.settle()
