@@ -132,18 +132,25 @@ async def converse(
 ) -> None:
     """Run one bot until its channel comes to its end; what is unfinished then is left to the next start.
 
-    Without ``inherit`` the unfinished work of earlier processes stays as it is.
+    Without ``inherit`` the unfinished work of earlier processes stays as it is. Raises StateError, and the OSError of
+    a channel.
     """
     delivery = Delivery(channel, split_lossless, clock=parts.clock)
+    failure: OSError | None = None
     try:
         async with asyncio.TaskGroup() as tasks:
             intake = Intake(parts.bot(key, channel, delivery), policy, tasks, settled=settled)
-            if inherit:
-                await intake.inherit()
-            await channel.run(intake)
+            try:
+                if inherit:
+                    await intake.inherit()
+                await channel.run(intake)
+            except OSError as error:  # raised below: a task group would wrap it
+                failure = error
             raise _Over
     except* _Over:
         pass
     finally:
         await delivery.close(FAREWELL_SECONDS)
         await channel.close()
+    if failure is not None:
+        raise failure

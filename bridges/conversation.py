@@ -21,8 +21,11 @@ from commands.model import ChatKey, ChatTurn, Outcome, StopOutcome
 CHAT_LIMIT = 20
 """Messages that may wait in one chat."""
 
-TOTAL_LIMIT = 4_096
-"""Messages that may wait in all chats of one bot: with at most 4,096 units each, some 32 MB."""
+TOTAL_LIMIT = 16_000_000
+"""Characters of text that may wait in all chats of one bot, each message counted with :data:`OVERHEAD` more."""
+
+OVERHEAD = 2_000
+"""What a waiting message costs beside its text; with it no more than 8,000 messages wait in one bot."""
 
 LATE_LIMIT = 4
 """Late answers a chat may have outstanding; beyond it ``/history`` has to do."""
@@ -35,6 +38,11 @@ class Waiting:
     message: InboundMessage
     turn: Turn
     after: asyncio.Event | None
+
+    @property
+    def weight(self) -> int:
+        """What it counts against :data:`TOTAL_LIMIT`."""
+        return len(self.message.text) + OVERHEAD
 
 
 @dataclass(slots=True)
@@ -61,9 +69,9 @@ class Conversations:
         """Queue a message; False when its chat or the bot has too many already, and nothing was done."""
         key = waiting.message.chat
         chat = self._chats.get(key)
-        if self._total >= TOTAL_LIMIT or (chat is not None and len(chat.queue) >= CHAT_LIMIT):
+        if self._total + waiting.weight > TOTAL_LIMIT or (chat is not None and len(chat.queue) >= CHAT_LIMIT):
             return False
-        self._total += 1
+        self._total += waiting.weight
         if chat is None:
             chat = self._chats[key] = _Chat()
             self._tasks.create_task(self._work(key, chat))
@@ -102,7 +110,7 @@ class Conversations:
         try:
             while chat.queue:
                 waiting = chat.queue.popleft()
-                self._total -= 1
+                self._total -= waiting.weight
                 if waiting.after is not None:
                     await waiting.after.wait()
                 message = waiting.message

@@ -111,7 +111,8 @@ class Intake:
             return
         code = await self._bot.state.pairings.ask(self._bot.key, message.sender)
         if code is not None:
-            await self._desk.say(message, Key.CHAT_PAIRING, code=code)
+            work = self._desk.say(message, Key.CHAT_PAIRING, code=code)
+            self._tasks.create_task(self._bot.safely(work, reply_to=message.reply_to, sender=message.sender))
 
     async def _take_prompt(self, message: InboundMessage) -> Acceptance:
         bot = self._bot

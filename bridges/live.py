@@ -6,6 +6,7 @@ Every path ends the carrier: :meth:`LiveAnswer.finish`, or leaving the context.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Protocol, Self
 
@@ -30,6 +31,9 @@ _TYPING_SHARE = 0.8
 _LONGEST_WAIT = 30.0
 """Seconds a platform may ask us to wait before the last edit; a longer wait sends a new message instead."""
 
+_ABANDON_SECONDS = 0.3
+"""How long ending a carrier may take when the program is ending."""
+
 NoteCarrier = Callable[[SentId], Awaitable[None]]
 """Writes down the message that carries the answer, so that a restart can end it."""
 
@@ -44,6 +48,9 @@ class _Surface(Protocol):
 
     async def finish(self, text: str) -> bool:
         """Show the final text; return whether all of it was sent."""
+
+    async def abandon(self) -> None:
+        """End what is open and cannot be ended by a later process."""
 
 
 class LiveAnswer:
@@ -66,6 +73,8 @@ class LiveAnswer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if not self._closing:
+            await self._surface.abandon()
 
     def changed(self) -> None:
         """Say that the text may have changed."""
@@ -127,6 +136,9 @@ class _FinalOnly:
     async def finish(self, text: str) -> bool:
         return await self._bot.replies.reply(self._target, split_answer(text, self._bot.channel.limits))
 
+    async def abandon(self) -> None:
+        """Nothing is open; a message that was growing is known to the state."""
+
 
 class _Streamed(_FinalOnly):
     """The channel has a carrier of its own, and a pace of its own for slower platforms."""
@@ -137,16 +149,24 @@ class _Streamed(_FinalOnly):
         super().__init__(bot, target)
         self._channel = channel
         self._stream: AnswerStream | None = None
+        self._shown = ""
 
     async def show(self, text: str) -> None:
         if self._stream is None:
             self._stream = await self._channel.begin(self._target)
+        self._shown = text
         await self._stream.update(text)
 
     async def finish(self, text: str) -> bool:
         if self._stream is not None and isinstance(await self._stream.finish(text), Sent):
             return True
         return await super().finish(text)
+
+    async def abandon(self) -> None:
+        if self._stream is not None:
+            with contextlib.suppress(TimeoutError):
+                async with self._bot.clock.timeout(_ABANDON_SECONDS):
+                    await self._stream.finish(self._shown)
 
 
 class _Edited(_FinalOnly):

@@ -17,6 +17,7 @@ from bridges.message import InboundMessage, SentId
 from bridges.race import first_of
 from bridges.state import Phase, StateError, Turn
 from bridges.turn_text import ending_text, failure_text, joined
+from commands.marks import wrap
 from commands.model import Binding, Outcome, StaleBinding, StopOutcome
 from harness_client.client import HarnessClient
 from harness_client.errors import HarnessError, SessionNotFound, TimedOut, Unreachable
@@ -33,6 +34,9 @@ PATIENCE_SECONDS = 60.0
 
 _TRIES = 3
 """Times a message looks for its session when the binding moves under it."""
+
+_BEGIN_LOOKS, _BEGIN_SECONDS = 5, 0.2
+"""How often ``/stop`` looks for a prompt that is neither begun nor queued, and the pause between: it is on its way."""
 
 
 class End(Enum):
@@ -160,7 +164,7 @@ class PromptRun:
             await self._save(
                 replace(self.turn, phase=Phase.PROMPTING, session=session, request=request, binding=binding)
             )
-            await self._bot.harness.prompt(session, [TextPart(message.text)], request=request)
+            await self._bot.harness.prompt(session, [TextPart(wrap([message.text]))], request=request)
             await self._note(replace(self.turn, phase=Phase.RUNNING))
 
     # -- while it runs ----------------------------------------------------------------------------------------------
@@ -172,16 +176,19 @@ class PromptRun:
             if session is None or request is None:
                 self._withdrawn.set()
                 return StopOutcome.WITHDRAWN
-        if self._reader.ending is not None:
-            return StopOutcome.IDLE
-        if not self._reader.begun:
+        for _ in range(_BEGIN_LOOKS):
+            if self._reader.ending is not None:
+                return StopOutcome.IDLE
+            if self._reader.begun:
+                await self._bot.harness.cancel(session)
+                return StopOutcome.STOPPED
             for item in (await self._bot.harness.projections(session)).queue or ():
                 if item.request == request:
                     await self._bot.harness.update_queue(session, item.id, QueueAction.REMOVE)
                     self._withdrawn.set()
                     return StopOutcome.WITHDRAWN
-        await self._bot.harness.cancel(session)
-        return StopOutcome.STOPPED
+            await self._bot.clock.sleep(_BEGIN_SECONDS)
+        return StopOutcome.NOT_BEGUN
 
     async def steer(self, text: str) -> bool:
         """Add an instruction to this turn; False when it is not running. Raises HarnessError."""

@@ -13,6 +13,7 @@ _STOPPED = {
     StopOutcome.IDLE: Key.STOP_IDLE,
     StopOutcome.STOPPED: Key.STOP_DONE,
     StopOutcome.WITHDRAWN: Key.STOP_WITHDRAWN,
+    StopOutcome.NOT_BEGUN: Key.STOP_NOT_BEGUN,
 }
 
 

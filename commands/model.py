@@ -130,6 +130,8 @@ class StopOutcome(StrEnum):
     STOPPED = "stopped"
     WITHDRAWN = "withdrawn"
     """The prompt had not begun on the host; it was taken back and nobody else's turn was touched."""
+    NOT_BEGUN = "not-begun"
+    """The prompt waits behind a turn that this chat did not start, and the host cannot take it back."""
 
 
 class Turns(Protocol):

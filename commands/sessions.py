@@ -25,7 +25,7 @@ DEFAULT_LIMIT, MOST = 10, 50
 DEADLINE_SECONDS = 10.0
 
 _TITLE_CODE_POINTS = 60
-_LIMIT = re.compile(r"--limit[\s=]+0*([0-9]{1,6})", re.ASCII)
+_LIMIT = re.compile(r"--limit[\s=]+0*([0-9]+)", re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,6}")
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
@@ -110,7 +110,10 @@ def rows_wanted(argument: str) -> int | None:
     if not argument:
         return DEFAULT_LIMIT
     match = _LIMIT.fullmatch(argument)
-    return min(int(match[1]), MOST) or None if match else None
+    if match is None:
+        return None
+    digits = match[1]
+    return MOST if len(digits) > 2 else min(int(digits), MOST) or None
 
 
 def is_session_id(text: str) -> bool:

@@ -158,6 +158,7 @@ class Key(StrEnum):
     STATUS_FAILED = "status.failed"
 
     STOP_USAGE = "stop.usage"
+    STOP_NOT_BEGUN = "stop.not_begun"
     STOP_SUMMARY = "stop.summary"
     STOP_IDLE = "stop.idle"
     STOP_DONE = "stop.done"

@@ -169,7 +169,7 @@ def _channel(options: Options, words: Words) -> TerminalChannel:
     if _interactive(options):
         from bridges.terminal.screen import ScreenChannel  # noqa: PLC0415 - costs memory that scripts save
 
-        return ScreenChannel(mint, lambda error: words(Key.CHAT_STATE, reference=type(error).__name__))
+        return ScreenChannel(mint, lambda error: worded(error, words))
     lines = only(options.once) if options.once is not None else lines_of(sys.stdin.fileno())
     printer = as_text if options.once is not None and not options.as_json else as_json
     return ScriptChannel(lines, sys.stdout.buffer, printer, mint)

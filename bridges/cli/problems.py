@@ -32,7 +32,7 @@ _STATE: Final = {
 }
 
 
-def worded(problem: Problem, words: Words, *, address: str) -> str:
+def worded(problem: Problem, words: Words, *, address: str = "") -> str:
     """Return the problem in words; ``address`` is the host's, without its token."""
     match problem:
         case StateError():

@@ -11,6 +11,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from bridges.message import AnswerStream, EventId, Inbox, ReplyTarget, SendOutcome, Sent
+from bridges.state import StateError
 from bridges.terminal.chat import UNLIMITED, spoken
 from commands.cleaning import clean
 
@@ -27,7 +28,7 @@ class ScreenChannel:
 
     limits = UNLIMITED
 
-    def __init__(self, mint: Callable[[], str], trouble: Callable[[OSError], str]) -> None:
+    def __init__(self, mint: Callable[[], str], trouble: Callable[[StateError], str]) -> None:
         self._mint = mint
         self._trouble = trouble
         self._growing = ""
@@ -47,7 +48,7 @@ class ScreenChannel:
                     continue
                 try:
                     await inbox.accept(spoken(text, EventId(self._mint())))
-                except OSError as error:
+                except StateError as error:
                     self.show(self._trouble(error))
 
     def settled(self, event: EventId) -> None:

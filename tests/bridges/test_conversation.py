@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from bridges import turn as turn_module
 from bridges.conversation import CHAT_LIMIT
 from bridges.message import EventId, NotSent, ReplyTarget
-from bridges.state import Phase, Turn
+from bridges.state import Phase, StateError, Trouble, Turn
+from bridges.state.turns import SqliteTurns
+from commands.marks import wrap
 from commands.model import ChatKey, Outcome
 from harness_client.types import RequestId, SessionId, TextPart
 from i18n import Key, Language, Words
@@ -119,6 +122,51 @@ async def test_stop_before_the_prompt_is_out_takes_the_message_back(desk: Bench)
     made.set()
     assert (await desk.channel.until_sent(2))[1] == WORDS(Key.CHAT_WITHDRAWN)
     assert desk.prompts == []
+
+
+async def test_stop_leaves_a_turn_alone_that_this_chat_did_not_start(desk: Bench) -> None:
+    theirs = asyncio.Event()
+    session = desk.host.session()
+    desk.host.model.script(say("theirs", theirs))
+    await desk.harness.prompt(SessionId(session.id), [TextPart("theirs")], request=RequestId("web"))
+    await desk.ask(f"/session {session.id}")
+    await desk.say("ours")
+    await eventually(lambda: len(desk.prompts) == 2)
+    assert await desk.ask("/stop") in (WORDS(Key.STOP_WITHDRAWN), WORDS(Key.STOP_NOT_BEGUN))
+    assert session.running
+    theirs.set()
+    await desk.host.settle()
+    assert "theirs" in json.dumps(list(session.log))
+
+
+async def test_words_that_look_like_our_own_marks_reach_the_log_as_they_were(desk: Bench) -> None:
+    text = wrap(["one", "two"])
+    await desk.ask(text)
+    history = await desk.ask("/history 5")
+    assert "[message 1 of 2]" in history
+
+
+async def test_a_full_disk_before_the_prompt_sends_nothing(desk: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(*_: object) -> None:
+        raise StateError(Trouble.FULL, Path("state.db"))
+
+    monkeypatch.setattr(type(desk.state.turns), "save", full)
+    assert "cannot save its state" in await desk.ask("hello")
+    assert desk.prompts == []
+
+
+async def test_a_full_disk_after_the_prompt_does_not_stop_the_answer(
+    desk: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = type(desk.state.turns).save
+
+    async def full(turns: SqliteTurns, turn: Turn) -> None:
+        if turn.phase >= Phase.RUNNING:
+            raise StateError(Trouble.FULL, Path("state.db"))
+        await real(turns, turn)
+
+    monkeypatch.setattr(SqliteTurns, "save", full)
+    assert await desk.ask("hello") == "You said: hello"
 
 
 async def test_steer_joins_the_running_turn(desk: Bench) -> None:

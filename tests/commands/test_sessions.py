@@ -1,0 +1,154 @@
+"""``/new``, ``/sessions``, ``/session``, ``/status``: through the whole path, on both host generations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from commands.budget import LIMITS, utf16_length
+from commands.model import ChatKey, Outcome, ShownLists
+from commands.sessions import is_session_id, rows_wanted
+from harness_client.types import Generation, SessionId
+from i18n import Key, Language, Words
+from tests.bridges.bench import CHAT, Bench, bench
+from tests.fakes.harness import FakeHarness
+
+WORDS = Words(Language.EN)
+
+
+@pytest.fixture(params=list(Generation))
+async def host(request: pytest.FixtureRequest) -> AsyncIterator[FakeHarness]:
+    async with FakeHarness(request.param) as host:
+        yield host
+
+
+@pytest.fixture
+async def desk(host: FakeHarness, tmp_path: Path) -> AsyncIterator[Bench]:
+    async with bench(host, tmp_path) as made:
+        yield made
+
+
+async def test_the_list_is_numbered_and_newest_first_without_subagents(desk: Bench) -> None:
+    old = desk.host.session("session-old")
+    new = desk.host.session("session-new")
+    desk.host.session("sub", parent="session-new", origin="subagent")
+    old.rename("The\nold \x1b[31mone\u202e")
+    new.rename("x" * 200)
+    old.updated_at, new.updated_at = 1_000, 2_000
+    lines = (await desk.ask("/sessions")).splitlines()
+    assert lines[0] == WORDS(Key.SESSIONS_HEADER, total=2)
+    assert lines[1].startswith("1. " + "x" * 59 + "…")
+    assert lines[2].strip() == "session-new"
+    assert lines[3].startswith("2. The old [31mone ·")
+    assert lines[-1] == WORDS(Key.SESSIONS_FOOTER)
+    assert [call.name for call in desk.host.writes] == []
+
+
+async def test_the_list_is_bounded_and_cut_into_segments(desk: Bench) -> None:
+    for number in range(70):
+        desk.host.session(f"session-{number:03}-{'i' * 40}")
+    await desk.say("/sessions --limit 60")
+    await desk.channel.until(lambda: bool(desk.outcomes))
+    text = "".join(desk.channel.texts)
+    assert WORDS(Key.SESSIONS_HEADER, total=70) in text
+    assert "50. " in text
+    assert "51. " not in text
+    assert all(utf16_length(segment) <= LIMITS.segment for segment in desk.channel.texts)
+
+
+async def test_a_number_means_what_was_shown_even_when_newer_sessions_came(desk: Bench) -> None:
+    desk.host.session("session-a")
+    await desk.ask("/sessions")
+    desk.host.session("session-b")
+    assert "session-a" in await desk.ask("/session 1")
+    assert (await desk.state.chats.get(CHAT)).session == "session-a"
+
+
+async def test_a_number_whose_session_is_gone_binds_nothing(desk: Bench) -> None:
+    desk.host.session("session-a")
+    desk.host.session("session-b")
+    await desk.ask("/sessions")
+    del desk.host.world.sessions["session-b"]
+    before = await desk.state.chats.get(CHAT)
+    assert await desk.ask("/session 1") == WORDS(Key.SESSION_LIST_CHANGED)
+    assert await desk.state.chats.get(CHAT) == before
+
+
+async def test_a_list_belongs_to_the_chat_that_saw_it(desk: Bench) -> None:
+    desk.host.session("session-a")
+    await desk.ask("/sessions")
+    await desk.say("/session 1", chat=ChatKey("test", "bot", "2"))
+    assert (await desk.channel.until_sent(2))[1] == WORDS(Key.SESSION_NO_LIST, number="1")
+
+
+async def test_a_bind_says_what_is_bound_and_points_to_history(desk: Bench) -> None:
+    desk.host.session("session-a", cwd="/srv/a").rename("Login")
+    reply = await desk.ask("/session session-a")
+    for part in ("Login", "/srv/a", "session-a", "/history"):
+        assert part in reply
+    assert Words(Language.ZH)(Key.SESSION_TRY_HISTORY) == "发送 /history 查看最近对话"
+    assert "current" in await desk.ask("/sessions")
+
+
+async def test_a_subagents_session_is_not_bound(desk: Bench) -> None:
+    desk.host.session("session-a")
+    desk.host.session("sub", parent="session-a", origin="subagent")
+    assert await desk.ask("/session sub") == WORDS(Key.SESSION_SUBAGENT)
+    assert (await desk.state.chats.get(CHAT)).session is None
+
+
+async def test_new_only_unbinds(desk: Bench) -> None:
+    await desk.ask("hello")
+    (old,) = desk.host.world.sessions
+    assert await desk.ask("/new") == WORDS(Key.NEW_DONE)
+    assert await desk.ask("/new") == WORDS(Key.NEW_DONE)
+    assert (await desk.state.chats.get(CHAT)).session is None
+    await desk.ask("hello")
+    assert len(desk.host.world.sessions) == 2
+    assert old in await desk.ask("/sessions")
+
+
+@pytest.mark.parametrize("text", ["/sessions", "/session session-a", "/status"])
+async def test_a_host_that_fails_is_told_with_a_reference(desk: Bench, text: str) -> None:
+    await desk.host.stop()
+    reply = await desk.ask(text)
+    assert "Reference H-" in reply
+    await desk.channel.until(lambda: bool(desk.outcomes))
+    assert list(desk.outcomes.values()) == [Outcome.FAILED]
+    assert (await desk.state.chats.get(CHAT)).session is None
+
+
+async def test_status_names_host_session_and_task(desk: Bench) -> None:
+    reply = await desk.ask("/status")
+    assert desk.host.dialect.generation in reply
+    assert WORDS(Key.STATUS_UNBOUND) in reply
+    assert WORDS(Key.STATUS_IDLE) in reply
+    await desk.ask("hello")
+    assert next(iter(desk.host.world.sessions)) in await desk.ask("/status")
+
+
+@pytest.mark.parametrize(
+    ("argument", "rows"),
+    [("", 10), ("--limit 3", 3), ("--limit=7", 7), ("--limit 0099", 50), ("--limit 0", None), ("3", None),
+     ("--limit -1", None), ("--limit ３", None), ("--limit 3 4", None), ("--limit " + "9" * 400, 50)],
+)  # fmt: skip
+def test_rows(argument: str, rows: int | None) -> None:
+    assert rows_wanted(argument) == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [("a", True), ("../evil", True), ("x" * 257, False), ("", False), ("a b", False), ("a\u200b", False)],
+)  # fmt: skip
+def test_session_ids(text: str, *, valid: bool) -> None:
+    assert is_session_id(text) is valid
+
+
+def test_lists_of_chats_that_asked_long_ago_are_forgotten() -> None:
+    shown = ShownLists(limit=2)
+    chats = [ChatKey("c", "b", str(number)) for number in range(3)]
+    for chat in chats:
+        shown.remember(chat, (SessionId("s"),))
+    assert [shown.recall(chat) for chat in chats] == [(), (SessionId("s"),), (SessionId("s"),)]
