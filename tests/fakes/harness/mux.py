@@ -214,7 +214,8 @@ def _event_items(notice: Notice, client: str) -> Iterable[Obj]:
     if isinstance(notice, Running):
         yield _emit("api-session/status", notice.session.id, notice.running)
     elif isinstance(notice, Added):
-        yield _emit("api-session/added", projections.summary(notice.session))
+        for _ in range(2):  # a real host says it twice
+            yield _emit("api-session/added", projections.summary(notice.session))
     elif isinstance(notice, Appended) and is_human(notice.event):
         yield _emit("api-session/activity", notice.session.id, notice.session.updated_at)
     elif isinstance(notice, Asked):

@@ -117,10 +117,17 @@ class World:
         session = self.sessions[id_] = Session(self, id_, cwd, preset, parent, origin)
         if workspace is not None:
             self.workspaces[workspace].sessions.insert(0, id_)
-        self.publish(Added(session))
-        session.write(draft("permission/preset", preset="workspace-write"))
-        session.write(draft("sandbox/mode", mode="workspace-write"))
-        session.write(draft("approval/policy", policy="ask"))
+        settings = (
+            draft("permission/preset", preset="workspace-write"),
+            draft("sandbox/mode", mode="workspace-write"),
+            draft("approval/policy", policy="ask"),
+        )
+        if self.dialect.generation is Generation.LEGACY:
+            self.publish(Added(session))
+        for event in settings:
+            session.write(event)
+        if self.dialect.generation is Generation.MODERN:
+            self.publish(Added(session))
         return session
 
     def session(self, id_: str) -> Session:
