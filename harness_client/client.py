@@ -191,7 +191,8 @@ class HarnessClient:
         """Fork at the ``seq`` of a ``turn/end`` (None: the last completed turn); return the child's id.
 
         The three host generations cut differently elsewhere (facts HARNESS 6); only a turn's end means the same
-        on all of them, so ``at`` must be one.
+        on all of them, so ``at`` must be one. On 0.1.5 the child also takes over a prompt that was queued right
+        behind it, and runs it at its first turn.
         """
         return await self._run(lambda host: host.fork_session(session, at))
 
@@ -213,7 +214,10 @@ class HarnessClient:
         return await self._run(lambda host: host.page(session, before, through, limit, parent))
 
     async def projections(self, session: SessionId) -> Projections:
-        """Read title, running flag, model and queue; a read, never wakes a cold session."""
+        """Read title, running flag, model and queue; a read, never wakes a cold session.
+
+        A legacy host tells no model here, and its queue only while a follow or :meth:`host_events` is open.
+        """
         return await self._run(lambda host: host.projections(session))
 
     async def running(self, session: SessionId) -> bool:
@@ -247,7 +251,10 @@ class HarnessClient:
         await self._run(lambda host: host.prompt(session, parts, request, mode))
 
     async def cancel(self, session: SessionId) -> None:
-        """Stop the running turn. Queued prompts stay parked and run at the next prompt: remove them first."""
+        """Stop the running turn; nothing to do when none runs or the session is cold.
+
+        Queued prompts stay parked and run at the next prompt: remove them first.
+        """
         try:
             await self._run(lambda host: host.cancel(session))
         except SessionNotFound:
@@ -271,14 +278,16 @@ class HarnessClient:
     def follow(self, session: SessionId) -> AbstractAsyncContextManager[AsyncIterator[FollowItem]]:
         """Follow one session: a Snapshot, then everything later. Activates a cold session on modern hosts.
 
-        The iterator raises Unreachable when the link breaks: read the page again and follow anew.
+        Entering raises what reading a page would. The iterator raises Unreachable when the link breaks or its items
+        are left unread too long: read the page again and follow anew. All streams share one socket of each kind.
         """
         return self._streaming(lambda host: host.follow(session))
 
     def host_events(self) -> AbstractAsyncContextManager[AsyncIterator[HostEvent]]:
         """Questions, approvals and run states of all sessions; still pending ones come first.
 
-        The iterator raises Unreachable when the link breaks.
+        The iterator raises Unreachable when the link breaks. What was settled while nobody listened is not told:
+        after a break, whatever does not come again is no longer pending.
         """
         return self._streaming(lambda host: host.host_events())
 
@@ -290,7 +299,10 @@ class HarnessClient:
             yield await self._run(lambda host: stack.enter_async_context(opened(host)))
 
     async def answer(self, question: QuestionAsked, answers: Mapping[str, Answer]) -> Receipt:
-        """Answer a whole set; keys are question ids. Checked here against the options: not every host checks."""
+        """Answer a whole set; keys are question ids.
+
+        Checked here against the options, for not every host checks: INVALID without a call when it does not fit.
+        """
         given = complete(question.questions, answers)
         if given is None:
             return Receipt.INVALID
