@@ -71,9 +71,7 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 _SILENCED = re.compile(r"#\s*(type:\s*ignore|noqa|pragma:\s*no\s*(cover|branch)|pylint:|fmt:\s*off)")
-_REASON = re.compile(
-    r"(\[[\w, -]+\]|[A-Z]+\d+|no (cover|branch)|fmt: off)[\s,:;#(-]+[a-z].{3,}", re.IGNORECASE
-)
+_REASON = re.compile(r"(\[[\w, -]+\]|[A-Z]+\d+|no (cover|branch)|fmt: off)[\s,:;#(-]+[a-z].{3,}", re.IGNORECASE)
 
 
 def test_every_exception_to_a_check_has_its_reason_beside_it() -> None:
