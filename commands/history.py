@@ -17,7 +17,7 @@ from commands.marks import without_marks
 from commands.model import CommandRequest, CommandResult, Outcome, Services
 from commands.recognise import ANY_BOT, Recognised, recognise
 from harness_client.errors import Code, HarnessError
-from harness_client.events import File, Image, Text
+from harness_client.events import Image, Text
 from harness_client.transcript import Role, VisibleBlock
 from harness_client.types import SessionId
 from harness_client.window import Window, read_window
@@ -109,13 +109,9 @@ def _body(blocks: Sequence[VisibleBlock], words: Words) -> str:
 
 
 def _part(block: VisibleBlock, words: Words) -> str:
-    match block:
-        case Text(text):
-            return text
-        case Image():
-            return words(Key.HISTORY_IMAGE)
-        case File():
-            return words(Key.HISTORY_FILE)
+    if isinstance(block, Text):
+        return block.text
+    return words(Key.HISTORY_IMAGE if isinstance(block, Image) else Key.HISTORY_FILE)
 
 
 def _failed(error: HarnessError, session: SessionId, request: CommandRequest, services: Services) -> CommandResult:

@@ -261,7 +261,8 @@ def _assistant_message(seq: int, event: Wire) -> Event:
 
 def _assistant_chunk(seq: int, event: Wire) -> Event:
     data = _object(event.get("data"))
-    turn, step, reason = _number(data.get("turn")), _number(data.get("step")), _finish(data.get("chunk"))
+    reason = _finish(data.get("chunk"))
+    turn, step = (_number(data.get("turn")), _number(data.get("step"))) if reason else (None, None)
     if turn is None or step is None or reason is None:
         return Unknown(seq, "assistant/chunk")
     return ChunkFinish(seq, turn, step, reason)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 from harness_client.errors import Malformed
@@ -161,17 +162,21 @@ class _Splitter:
         return self._running.get(number) or self._begin(number)
 
 
-def visible(events: Sequence[Event], *, is_command: CommandTest, without_marks: MarkRemover) -> tuple[Message, ...]:
-    """Return what a person may see of ``events``, oldest first (spec HISTORY 4).
+def visible(
+    events: Sequence[Event], *, is_command: CommandTest, without_marks: MarkRemover, newest: int | None = None
+) -> tuple[Message, ...]:
+    """Return what a person may see of ``events``, oldest first, or the ``newest`` so many of it (spec HISTORY 4).
 
     What it says of an event depends on that event and later ones only, so a tail of a log shows a tail of the whole.
-    Raises Malformed when a human message or the answer of a completed turn is broken inside.
+    Raises Malformed when any human message or answer of a completed turn is broken inside.
     """
     _check(events)
-    asked = (_asked(event, without_marks) for event in events if isinstance(event, UserMessage) and is_human(event))
-    said = [message for message in asked if not is_command(text_of(message.blocks))]
-    said += (_replied(answer) for turn in turns(events) if (answer := turn.answer))
-    return tuple(sorted(said, key=lambda message: message.seq))
+    said: list[UserMessage | AssistantMessage] = [e for e in events if isinstance(e, UserMessage) and is_human(e)]
+    said += (answer for turn in turns(events) if (answer := turn.answer))
+    said.sort(key=lambda message: message.seq, reverse=True)
+    shown = (_asked(e, without_marks) if isinstance(e, UserMessage) else _replied(e) for e in said)
+    kept = (m for m in shown if m.role is Role.ASSISTANT or not is_command(text_of(m.blocks)))
+    return tuple(islice(kept, newest))[::-1]
 
 
 def is_open(events: Iterable[Event]) -> bool:

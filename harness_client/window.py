@@ -6,11 +6,12 @@ than its answer. The newest event of the first page is the snapshot: what is new
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol
 
 from harness_client.clock import Clock
 from harness_client.errors import HarnessError, Malformed, TimedOut
@@ -30,8 +31,6 @@ RUNNING_SECONDS: Final = 2.0
 """Of those, what the running check may take."""
 _LARGE: Final = 2_000
 """Events from which on a page is merged off the event loop."""
-
-T = TypeVar("T")
 
 
 class PageSource(Protocol):
@@ -72,37 +71,48 @@ async def read_window(
     other, and whatever ``source`` raises. A failed running check is no error: then ``running`` is False.
     """
     deadline = clock.monotonic() + SECONDS
-    log = _Log()
-    async with _until(deadline, clock):
-        while True:
-            page = await source.page(session, before=log.oldest, through=log.through, limit=PAGE_MESSAGES)
-            read = partial(log.read, page, is_command=is_command, without_marks=without_marks)
-            messages = await (offload(read) if len(page.sources) > _LARGE else _at_once(read))
-            if clock.monotonic() > deadline:
-                raise TimedOut("history: the deadline passed while a page was read")
-            if len(messages) >= count or not page.has_more or log.pages == MAX_PAGES:
-                break
-    running = log.open and await _confirmed(source, session, deadline, clock)
-    return Window(messages[-count:], page.has_more, running)
+    log = _Log(partial(visible, is_command=is_command, without_marks=without_marks, newest=count))
+    try:
+        async with _until(deadline, clock):
+            while log.more and len(log.messages) < count and log.pages < MAX_PAGES:
+                await log.read(await source.page(session, before=log.oldest, through=log.through, limit=PAGE_MESSAGES))
+                if clock.monotonic() > deadline:
+                    raise TimedOut("history: the deadline passed while a page was read")
+        running = log.open and await _confirmed(source, session, deadline, clock)
+        return Window(log.messages, log.more, running)
+    finally:
+        log.discard()
 
 
 class _Log:
-    """The pages read so far, merged."""
+    """The pages read so far, merged, and what they show."""
 
-    def __init__(self) -> None:
+    def __init__(self, show: Callable[[Sequence[Event]], tuple[Message, ...]]) -> None:
         self.pages = 0
+        self.more = True
         self.oldest: int | None = None
         self.through: int | None = None
+        self.messages: tuple[Message, ...] = ()
         self.open = False
+        self._show = show
         self._snapshot: int | None = None
         self._events: list[Event] = []
         self._sources: dict[int, str] = {}
 
-    def read(self, page: Page, *, is_command: CommandTest, without_marks: MarkRemover) -> tuple[Message, ...]:
-        """Merge the next older page; return all that is visible by now. Raises Malformed."""
+    async def read(self, page: Page) -> None:
+        """Take the next older page, off the event loop when it is large. Raises Malformed."""
+        take = partial(self._take, page)
+        await (offload(take) if len(page.sources) > _LARGE else _at_once(take))
+
+    def discard(self) -> None:
+        """Let go of the events; of many, one at a time in a thread, for freeing them at once would hold the loop."""
+        if len(self._sources) > _LARGE:
+            asyncio.get_running_loop().run_in_executor(None, _empty, self._events, self._sources)
+
+    def _take(self, page: Page) -> None:
         self._merge(page)
+        self.messages = self._show(self._events)
         self.open = is_open(self._events)
-        return visible(self._events, is_command=is_command, without_marks=without_marks)
 
     def _merge(self, page: Page) -> None:
         for seq in page.sources.keys() & self._sources.keys():
@@ -110,6 +120,7 @@ class _Log:
         if self.pages == 0:
             self._snapshot, self.through = page.newest, page.through
         self.pages += 1
+        self.more = page.has_more
         self._advance(page)
         self._events += (
             event
@@ -127,8 +138,15 @@ class _Log:
             self.oldest = page.oldest if self.oldest is None else min(page.oldest, self.oldest)
 
 
-async def _at_once(work: Callable[[], T]) -> T:
-    return work()
+async def _at_once(work: Callable[[], None]) -> None:
+    work()
+
+
+def _empty(events: list[Event], sources: dict[int, str]) -> None:
+    while events:
+        events.pop()
+    while sources:
+        sources.popitem()
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from commands.marks import Quote, wrap
 from i18n import Key
 from tests.commands.rig import SECRET
 from tests.wire_events import Obj, assistant, dialogue, end, other, start, text, user
@@ -116,6 +117,15 @@ INTERLEAVED = one(
     end(7, 2),
     end(8, 1),
 )
+NOTHING_TO_SEE = one(
+    user(1, ""), user(2), user(3, " \n\u200b\ufeff"), user(4, "\x1b[0m", "\x00"), user(5, {"type": "video"})
+)
+UNCLEAN = one(user(1, "\r\n\n  \x1b[31mred\x1b[0m\r\nb\u202ec", "", "\ud83d!\u2028 "))
+MARKED = one(
+    user(1, wrap(["see this"], quote=Quote("Eve", SECRET), files=[SECRET]), FILE),
+    user(2, wrap(["/history 5"], files=[SECRET])),
+    user(3, wrap(["first", "second\nline"])),
+)
 SAME_TEXT = one(user(1, "same"), user(2, "same"), user(3, "same"))
 USAGES = ["0", "000", "-1", "+3", "1.5", "1e3", "1_000", "1,000", "no", "1 2", "3\n4", "３", "٣", "²", "三"]
 REASONS = ["error", "aborted", "blocked", "max-tokens", "interrupted", "forked", "unheard-of"]
@@ -173,6 +183,9 @@ CASES = [
     Case("turn numbers repeat in a fork", FORK, "/history 5", ["u1", "a1", "u1'", "u1''", "a1''"]),
     Case("steered", STEERED, "/history 5", ["u1", "steer", "a1"]),
     Case("turns interleaved", INTERLEAVED, "/history 5", ["u1", "u2", "a1", "a2"]),
+    Case("nothing to see in a message", NOTHING_TO_SEE, "/history 5", ["本条没有可预览的文字"] * 5),
+    Case("unclean text", UNCLEAN, "/history", ["  red\nbc\n\ufffd!"]),
+    Case("what our own bridge added", MARKED, "/history", ["see this\n[文件]", "first\nsecond\nline"]),
     Case("equal texts are different messages", SAME_TEXT, "/history", ["same", "same", "same"]),
     Case("nothing to see though there is more", UNREACHED, "/history", Key.HISTORY_NOT_REACHED, [None, 9, 8]),
 ]

@@ -318,14 +318,13 @@ def _collector() -> Iterator[None]:
 @pytest.mark.parametrize("on", [True, False])
 async def test_the_collector_rests_and_is_left_as_it_was(on: bool) -> None:
     (gc.enable if on else gc.disable)()
-    go = threading.Event()
+    both = threading.Barrier(2, timeout=5)
 
     def work() -> bool:
-        assert go.wait(5)
+        both.wait()
         return gc.isenabled()
 
     first, second = asyncio.create_task(offload(work)), asyncio.create_task(offload(work))
-    go.set()
     assert [await first, await second] == [False, False]
     assert gc.isenabled() is on
 
