@@ -1,6 +1,21 @@
 """A faithful fake of the DeepSeek Harness on a real loopback socket, both protocol generations.
 
-Read :class:`FakeHarness` first; :mod:`tests.fakes.harness.model` says what the fake model can be told to do.
+::
+
+    async with FakeHarness(Generation.MODERN, flavour="0.2") as host:
+        session = host.session("session-abc")          # or let the client create it
+        session.dialogue(4)                            # a past: prompts u1…u4, answers a1…a4
+        gate = asyncio.Event()
+        host.model.script(say("Hel", gate, "lo"))      # the next turn streams "Hel" and waits for the gate
+        host.fail("session/page", status=500, times=1)
+        ...                                            # drive the client at host.url
+        await host.until(lambda: session.partial == "Hel")
+        gate.set()
+        await host.settle()
+        assert host.writes == []                       # calls that changed the host, or could have
+
+Read :class:`FakeHarness` first, then :mod:`~tests.fakes.harness.model` (what the model can be told to say),
+:class:`How` (what can go wrong) and :class:`Session` (how to write a past). ``replay`` serves recorded logs.
 """
 
 from tests.fakes.harness.dialect import Obj

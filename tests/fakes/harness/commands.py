@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.fakes.harness import events
 from tests.fakes.harness.dialect import Dialect, Obj
 from tests.fakes.harness.events import draft
+from tests.fakes.harness.live import LiveSession
 from tests.fakes.harness.log import counts
-from tests.fakes.harness.session import Session
 from tests.fakes.harness.world import PERMISSIONS
 
 COMMANDS = (
@@ -29,7 +29,7 @@ def listed(dialect: Dialect) -> list[Obj]:
     return rows
 
 
-def run_command(session: Session, line: str) -> Obj | None:
+def run_command(session: LiveSession, line: str) -> Obj | None:
     """Run one line; None when it names no command of the host."""
     name = line.removeprefix("/").split(" ", 1)[0]
     args = line.removeprefix(f"/{name}")
@@ -42,7 +42,7 @@ def run_command(session: Session, line: str) -> Obj | None:
     return {"commandId": id_, "result": result}
 
 
-def _result(session: Session, id_: str, name: str, args: str) -> Obj:
+def _result(session: LiveSession, id_: str, name: str, args: str) -> Obj:
     if name == "compact":
         return compact(session, id_)
     if name == "permission":
@@ -62,7 +62,7 @@ def _result(session: Session, id_: str, name: str, args: str) -> Obj:
     return {"kind": "success", "text": "done"}
 
 
-def compact(session: Session, command: str) -> Obj:
+def compact(session: LiveSession, command: str) -> Obj:
     """Replace what the model sees by a summary; the log keeps everything."""
     seqs = [event["seq"] for event in session.log if counts(event)]
     id_ = session.world.mint.uuid()

@@ -11,14 +11,14 @@ from zoneinfo import available_timezones
 
 from tests.fakes.harness.dialect import Obj
 from tests.fakes.harness.fields import Fields
+from tests.fakes.harness.live import LiveSession
 from tests.fakes.harness.notices import Refused
-from tests.fakes.harness.session import Session
 
 MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 MAGIC = re.compile(rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|RIFF....WEBP|GIF8", re.DOTALL)
 
 
-def read_content(session: Session, parts: Iterator[Fields]) -> list[Obj]:
+def read_content(session: LiveSession, parts: Iterator[Fields]) -> list[Obj]:
     """Check the parts of a prompt; keep images as attachments of the session."""
     content = [_part(session, part) for part in parts]
     if session.world.dialect.flavour == "0.2" and not any(_visible(part) for part in content):
@@ -33,7 +33,7 @@ def check_time_zone(zone: str | None) -> None:
         raise Refused("invalid-time-zone", message, {"value": zone})
 
 
-def _part(session: Session, part: Fields) -> Obj:
+def _part(session: LiveSession, part: Fields) -> Obj:
     if part.choice("type", "text", "image") == "text":
         return {"type": "text", "text": part.text("text")}
     media = part.choice("mediaType", *MEDIA_TYPES)

@@ -12,6 +12,7 @@ from aiohttp import WSMsgType, web
 from tests.fakes.harness.carrier import PLAIN, plain
 from tests.fakes.harness.dialect import Obj
 from tests.fakes.harness.legacy import view
+from tests.fakes.harness.live import NEXT_STEP, NEXT_TURN, LiveSession
 from tests.fakes.harness.notices import (
     Added,
     Appended,
@@ -23,7 +24,6 @@ from tests.fakes.harness.notices import (
     Running,
     Settled,
 )
-from tests.fakes.harness.session import NEXT_STEP, NEXT_TURN, Session
 
 if TYPE_CHECKING:
     from tests.fakes.harness.host import FakeHarness
@@ -171,7 +171,7 @@ def _answers_fit(questions: object, answers: object) -> bool:
     return True
 
 
-def _queue(session: Session) -> Frame:
+def _queue(session: LiveSession) -> Frame:
     placements = ((NEXT_TURN, "queued"), (NEXT_STEP, "steering"))
     items = [
         {"id": queued["id"], "placement": placement, "message": queued}

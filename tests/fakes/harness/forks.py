@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tests.fakes.harness.dialect import Obj
 from tests.fakes.harness.events import draft
+from tests.fakes.harness.live import NEXT_TURN
 from tests.fakes.harness.notices import Added, Refused
-from tests.fakes.harness.session import NEXT_TURN, Session
+from tests.fakes.harness.session import Session
 
 
 def fork(source: Session, at: int | None) -> Session:

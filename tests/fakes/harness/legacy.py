@@ -11,8 +11,8 @@ from tests.fakes.harness.common import Common
 from tests.fakes.harness.dialect import Obj
 from tests.fakes.harness.events import tool_view
 from tests.fakes.harness.fields import Fields, Malformed
+from tests.fakes.harness.live import LiveSession
 from tests.fakes.harness.notices import Refused
-from tests.fakes.harness.session import Session
 
 if TYPE_CHECKING:
     from tests.fakes.harness.host import FakeHarness
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAMES = {"standard": "标准模式", "code": "PTC 模式", "minimal": "极简模式", "cordis": "创造模式"}
 
 
-def view(session: Session, event: Obj) -> Obj:
+def view(session: LiveSession, event: Obj) -> Obj:
     """Return an event as legacy pages and frames carry it: with a ``view`` beside it where it is a tool's."""
     data = event.get("data")
     call = data.get("callId") if isinstance(data, dict) else None

@@ -15,6 +15,7 @@ from tests.fakes.harness.carrier import PLAIN, plain, session_of
 from tests.fakes.harness.dialect import Obj
 from tests.fakes.harness.events import is_human
 from tests.fakes.harness.fields import Fields, Malformed
+from tests.fakes.harness.live import LiveSession
 from tests.fakes.harness.modern import arguments, matching
 from tests.fakes.harness.notices import (
     Added,
@@ -28,7 +29,6 @@ from tests.fakes.harness.notices import (
     Settled,
     Streamed,
 )
-from tests.fakes.harness.session import Session
 
 if TYPE_CHECKING:
     from tests.fakes.harness.host import FakeHarness
@@ -162,7 +162,7 @@ class Connection:
         self._streams[id_] = lambda notice: _follow_items(notice, session, streams=streams)
         session.wake()
 
-    def _snapshot(self, session: Session, limit: int, *, streams: bool) -> Obj:
+    def _snapshot(self, session: LiveSession, limit: int, *, streams: bool) -> Obj:
         page = session.page(limit=limit)
         value: Obj = {
             "type": "snapshot", "header": projections.header(session), "cursor": session.cursor,
@@ -198,12 +198,12 @@ class Connection:
         self._streams[id_] = _control_items
 
 
-def _active(session: Session) -> Obj:
+def _active(session: LiveSession) -> Obj:
     attempt = session.turn.attempt if session.turn is not None else None
     return {} if attempt is None else {"activeAttempt": attempt.snapshot}
 
 
-def _follow_items(notice: Notice, session: Session, *, streams: bool) -> Iterable[Obj]:
+def _follow_items(notice: Notice, session: LiveSession, *, streams: bool) -> Iterable[Obj]:
     if isinstance(notice, Appended) and notice.session is session:
         yield {"type": "event", "event": notice.event}
     elif isinstance(notice, Streamed) and notice.session is session and streams:

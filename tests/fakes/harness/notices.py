@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from tests.fakes.harness.dialect import Obj
 
 if TYPE_CHECKING:
-    from tests.fakes.harness.session import Session
+    from tests.fakes.harness.live import LiveSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Pending:
 
     id: str
     kind: Literal["question", "approval"]
-    session: Session
+    session: LiveSession
     request: Obj
     approval_id: str
     answer: asyncio.Future[Outcome]
@@ -55,7 +55,7 @@ class Outcome:
 class Appended:
     """An event entered a log."""
 
-    session: Session
+    session: LiveSession
     event: Obj
 
 
@@ -63,7 +63,7 @@ class Appended:
 class Streamed:
     """A frame of the text that streams beside the log."""
 
-    session: Session
+    session: LiveSession
     frame: Obj
 
 
@@ -71,7 +71,7 @@ class Streamed:
 class Running:
     """A session began or stopped running."""
 
-    session: Session
+    session: LiveSession
     running: bool
 
 
@@ -79,14 +79,14 @@ class Running:
 class Added:
     """A session came into being."""
 
-    session: Session
+    session: LiveSession
 
 
 @dataclass(frozen=True, slots=True)
 class Projected:
     """A projection changed with the event of this seq."""
 
-    session: Session
+    session: LiveSession
     key: str
     value: object
     seq: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fakes.harness.dialect import Obj
-from tests.fakes.harness.session import Session
+from tests.fakes.harness.live import LiveSession
 from tests.fakes.harness.world import PERMISSIONS
 
 IMAGE_LIMITS: Obj = {
@@ -16,7 +16,7 @@ IMAGE_LIMITS: Obj = {
 }
 
 
-def header(session: Session) -> Obj:
+def header(session: LiveSession) -> Obj:
     """Return the first line of the session's log."""
     head: Obj = {
         "version": session.world.dialect.log_version,
@@ -36,7 +36,7 @@ def header(session: Session) -> Obj:
     return head
 
 
-def values(session: Session) -> Obj:
+def values(session: LiveSession) -> Obj:
     """Return the projections of a session."""
     common: Obj = {
         "title": session.title,
@@ -70,7 +70,7 @@ def values(session: Session) -> Obj:
     }
 
 
-def projections(session: Session) -> Obj:
+def projections(session: LiveSession) -> Obj:
     """Return the projections with the seq they stand for: exact for an attached session, stale for a cold one."""
     as_of = session.cursor if session.attached else session.cached_as_of
     dated: Obj = {"asOfSeq": as_of, "values": values(session)}
@@ -79,7 +79,7 @@ def projections(session: Session) -> Obj:
     return dated
 
 
-def summary(session: Session) -> Obj:
+def summary(session: LiveSession) -> Obj:
     """Return the session's row of the list."""
     row: Obj = {"sessionId": session.id, "updatedAt": session.updated_at}
     if session.world.dialect.has_projections:

@@ -12,7 +12,7 @@ from tests.fakes.harness.model import Piece, Step, Tool
 from tests.fakes.harness.notices import Streamed
 
 if TYPE_CHECKING:
-    from tests.fakes.harness.session import Session
+    from tests.fakes.harness.live import LiveSession
 
 DELTAS = {"text-delta": "text-chunks", "reasoning-delta": "reasoning-chunks", "tool-call-delta": "tool-call-chunks"}
 
@@ -56,7 +56,7 @@ def _list(value: object) -> list[object]:
 class Attempt:
     """Streams one step's answer and remembers what was said, so that a cancelled step keeps its partial text."""
 
-    def __init__(self, session: Session, turn: int, step: int) -> None:
+    def __init__(self, session: LiveSession, turn: int, step: int) -> None:
         self._session, self._turn, self._step = session, turn, step
         self._kept: list[tuple[int, Obj]] = []
         self._ends: list[Obj] = []

@@ -14,7 +14,7 @@ from tests.fakes.harness.model import Failure, Script, Step, Tool, say
 from tests.fakes.harness.stream import Attempt
 
 if TYPE_CHECKING:
-    from tests.fakes.harness.session import Session
+    from tests.fakes.harness.live import LiveSession
 
 MAX_RETRIES = 5
 ASK_ERRORS = {
@@ -32,7 +32,7 @@ LOST = Result(
 class Turn:
     """Runs one turn of a session; cancelling the task ends it as a person's stop does."""
 
-    def __init__(self, session: Session, number: int) -> None:
+    def __init__(self, session: LiveSession, number: int) -> None:
         self.session, self.number = session, number
         self.step = 0
         self.attempt: Attempt | None = None

@@ -10,6 +10,7 @@ from typing import Literal
 from harness_client.types import Generation
 from tests.fakes.harness.dialect import Dialect, Mint, Obj
 from tests.fakes.harness.events import draft
+from tests.fakes.harness.live import LiveSession
 from tests.fakes.harness.model import Model
 from tests.fakes.harness.notices import Added, Asked, Notice, Outcome, Pending, Refused, Settled
 from tests.fakes.harness.session import Session
@@ -147,7 +148,7 @@ class World:
             raise Refused("agent-preset-not-found", f"Unknown agent preset: {name}", details)
         return name
 
-    def select_model(self, session: Session, provider: str, model: str, effort: str | None) -> Obj:
+    def select_model(self, session: LiveSession, provider: str, model: str, effort: str | None) -> Obj:
         """Choose a model; as on every host it becomes the default of all future sessions too."""
         details: Obj = {"provider": provider, "model": model}
         if provider != "deepseek-official":
@@ -181,7 +182,7 @@ class World:
     # -- questions and approvals ------------------------------------------------------------------------------------
 
     async def ask(
-        self, session: Session, kind: Literal["question", "approval"], request: Obj, approval: str = ""
+        self, session: LiveSession, kind: Literal["question", "approval"], request: Obj, approval: str = ""
     ) -> Outcome:
         """Ask a person and wait, for ever if nobody answers; a stop of the turn settles it as cancelled."""
         answer: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
