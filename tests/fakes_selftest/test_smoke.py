@@ -3,8 +3,10 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pytest
+
 from harness_client.types import Generation
-from tests.fakes.harness import FakeHarness, Obj, say
+from tests.fakes.harness import FakeHarness, Obj, Step, say
 from tests.fakes_selftest.wire import wired
 
 LATE = ("session/title", "session-log-deepseek/delivery-accepted")
@@ -79,3 +81,18 @@ async def test_cancel_parks_the_queue_until_the_next_prompt() -> None:
         session.prompt([{"type": "text", "text": "three"}], "r3", "queue")
         await host.settle()
         assert session.turns == 3
+
+
+async def test_a_failure_of_the_fake_itself_fails_the_test() -> None:
+    def broken(_: str) -> tuple[Step, ...]:
+        raise ZeroDivisionError
+
+    async def scene() -> None:
+        async with FakeHarness() as host:
+            host.model.default = broken
+            session = host.session()
+            session.prompt([{"type": "text", "text": "hi"}], "r", "queue")
+            await session.settle()
+
+    with pytest.raises(BaseExceptionGroup, match="the fake host failed"):
+        await scene()

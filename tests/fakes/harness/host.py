@@ -70,7 +70,8 @@ class FakeHarness:
         self._runner: web.AppRunner | None = None
         self._links: set[asyncio.Transport] = set()
         self.login = Login(self.world.mint)
-        self.heartbeat = 2.0 if generation is Generation.MODERN else None
+        self.heartbeat = 8.0 if generation is Generation.MODERN else None
+        """Seconds between pings; a peer has half of them to answer: the four seconds a real host has patience."""
         self.modern = Modern(self)
         self.legacy = Legacy(self)
 
@@ -155,8 +156,10 @@ class FakeHarness:
         await self._serve()
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         await self.stop()
+        if kind is None and self.world.failures:
+            raise BaseExceptionGroup("the fake host failed", self.world.failures)
 
     @property
     def _is_modern(self) -> bool:

@@ -274,7 +274,13 @@ class LiveSession:
     def _start(self) -> None:
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"turns of {self.id}")
+            self._task.add_done_callback(self._remember_failure)
             self.world.publish(Running(self, True))
+
+    def _remember_failure(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.world.failures.append(error)
 
     async def _run(self) -> None:
         try:

@@ -54,6 +54,8 @@ class World:
         self.model_selected = False
         self.pending: dict[str, Pending] = {}
         self.listeners: set[Callable[[Notice], None]] = set()
+        self.failures: list[BaseException] = []
+        """What went wrong inside the fake itself, told when the test is over."""
         self._calls = 0
         self._commands = 0
 
