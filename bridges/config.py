@@ -1,4 +1,4 @@
-"""TOML and environment -> one frozen configuration (DESIGN 5). The only module that reads ``os.environ``.
+"""TOML and environment -> one frozen configuration. The only module that reads ``os.environ``.
 
 Whatever is wrong with a file ends in :class:`ConfigError`: the path of the key and what was expected, never the value,
 which may be a secret somebody put on the wrong line.

@@ -1,4 +1,4 @@
-"""Values that must not be shown, and the three places they come from (DESIGN 5)."""
+"""Values that must not be shown, and the three places they come from."""
 
 from __future__ import annotations
 

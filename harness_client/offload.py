@@ -1,4 +1,4 @@
-"""Long work in a thread that lets the event loop breathe: the loop must never stall over 20 ms (DESIGN 3)."""
+"""Long work in a thread that lets the event loop breathe: the loop must never stall over 20 ms."""
 
 from __future__ import annotations
 

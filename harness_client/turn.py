@@ -1,6 +1,6 @@
 """One prompt's own turn, rebuilt from the log and the live stream: when it began, what it said, how it ended.
 
-Source: facts HARNESS 6 (life of a prompt) and reference-bridge 8 (the answer is the text of all steps in order).
+Source: facts HARNESS 6 (life of a prompt). The answer is the text of all steps in order.
 """
 
 from __future__ import annotations

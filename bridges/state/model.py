@@ -84,7 +84,7 @@ class Claims(Protocol):
         """Take ``event`` on: True when it is ours, False when somebody was first.
 
         ``turn`` is noted as outstanding in the same transaction, so that no crash loses a prompt in silence.
-        Claims are kept for at least 8 hours (DESIGN 3).
+        Claims are kept for at least 8 hours.
         """
 
 

@@ -20,7 +20,7 @@ from commands.model import SenderId
 from harness_client.clock import SYSTEM_CLOCK, Clock
 
 CLAIM_SECONDS: Final = 24 * 3600.0
-"""How long a claim is kept; platforms deliver again for up to 8 hours (DESIGN 3)."""
+"""How long a claim is kept; platforms deliver again for up to 8 hours."""
 
 CLAIMS_PRUNED: Final = 32
 """Old claims forgotten with each new one: more than come in, so the table shrinks back, and a bounded delay."""
