@@ -80,6 +80,7 @@ class ArchiveFolder:
 
     def __init__(self, workspace: Path, host: Host, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
         self.host = host
+        self._workspace = workspace
         self.path = workspace / _DIRECTORY[host] / "pbot" / "history"
         self._lock_timeout = lock_timeout
         self._files: dict[str, _File] = {}
@@ -184,7 +185,12 @@ class ArchiveFolder:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the source's one write lock. Whatever unfinished file lies here then is a dead writer's."""
+        """Hold the source's one write lock. Whatever unfinished file lies here then is a dead writer's.
+
+        The folder is made where it is missing, the workspace never: one that is gone stays gone.
+        """
+        if not self._workspace.is_dir():
+            raise NotSaved(Code.ARCHIVE_NOT_SAVED)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = filelock.FileLock(self.path / ".lock", timeout=self._lock_timeout, mode=0o600)

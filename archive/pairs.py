@@ -87,13 +87,17 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a pair is after one of its moments. ``first`` is the index of its first human input, None before any."""
+    """What a pair is after one of its moments. ``first`` is the index of its first human input, -1 before any."""
 
-    first: int | None = None
+    first: int = -1
     variant: str = ""
     end: EndReason = EndReason.OPEN
     retryable: bool = False
     pending: frozenset[str] = frozenset()
+
+    @property
+    def asked(self) -> bool:
+        return self.first >= 0
 
     @property
     def closed(self) -> bool:
@@ -106,7 +110,7 @@ class _State:
 
     def begins(self, act: Act) -> bool:
         """Whether ``act`` opens a new pair: a question, unless it supplements one that waits for its answer."""
-        return isinstance(act, Human) and (self.first is None or self.closed or bool(self.pending))
+        return isinstance(act, Human) and (not self.asked or self.closed or bool(self.pending))
 
     def after(self, act: Act) -> _State:
         """Return the state after an ``act`` that opens no new pair."""
@@ -144,11 +148,11 @@ class _Tree:
         moment = self._moments[index]
         before = _NOTHING if moment.parent is None else self._states[moment.parent]
         begins = before.begins(moment.act)
-        state = _State(first=index) if begins else before if before.first is None else before.after(moment.act)
+        state = _State(first=index) if begins else before.after(moment.act) if before.asked else before
         if moment.parent is not None:
             if self._first_child[moment.parent] is None:
                 self._first_child[moment.parent] = index
-            elif not begins and state.first is not None:
+            elif not begins and state.asked:
                 state = replace(state, variant=moment.entry)
         self._states.append(state)
         self._begins.append(begins)
@@ -156,17 +160,12 @@ class _Tree:
 
     def tips(self) -> list[int]:
         """Return the moments that end a branch inside a pair, in the order of the log."""
-        return [
-            index
-            for index, child in enumerate(self._first_child)
-            if child is None and self._states[index].first is not None
-        ]
+        return [index for index, child in enumerate(self._first_child) if child is None and self._states[index].asked]
 
     def before(self, end: int) -> int | None:
         """Return where the pair before the one that ends at ``end`` ends, or None."""
-        first = self._states[end].first
-        parent = None if first is None else self._moments[first].parent
-        return parent if parent is not None and self._states[parent].first is not None else None
+        parent = self._moments[self._states[end].first].parent
+        return parent if parent is not None and self._states[parent].asked else None
 
     def name(self, end: int) -> NodeId:
         """Return the id of the pair that ends at ``end``."""
@@ -174,18 +173,16 @@ class _Tree:
         heir = self._first_child[end]
         cut = heir is not None and not self._begins[heir]
         variant = f"cut-{self._moments[end].entry}" if cut else state.variant
-        first = self._moments[state.first or 0].entry
+        first = self._moments[state.first].entry
         key = f"{self._host}\0{self._session}\0{first}\0{variant}"
         return NodeId(hashlib.sha256(key.encode()).hexdigest()[:20])
 
     def pair(self, end: int) -> Pair:
         """Build the pair that ends at ``end``."""
         state = self._states[end]
-        path: list[int] = []
-        index: int | None = end
-        while index is not None and (not path or path[-1] != state.first):
-            path.append(index)
-            index = self._moments[index].parent
+        path = [end]
+        while path[-1] != state.first and (parent := self._moments[path[-1]].parent) is not None:
+            path.append(parent)
         left_open = not state.closed and self._first_child[end] is not None
         draft = _Draft(EndReason.INTERRUPTED if left_open else state.end)
         for index in reversed(path):
@@ -253,14 +250,13 @@ def project(host: Host, session: SessionId, moments: Sequence[Moment]) -> Projec
     pairs: dict[NodeId, Pair] = {}
     branches: list[tuple[NodeId, ...]] = []
     for tip in tree.tips():
-        own: list[int] = []
+        ends: dict[NodeId, int] = {}
         end: int | None = tip
-        while end is not None and tree.name(end) not in pairs:
-            own.append(end)
+        while end is not None and (name := tree.name(end)) not in pairs:
+            ends[name] = end
             end = tree.before(end)
         shared = [] if end is None else [tree.name(end)]
-        own.reverse()
-        for index in own:
-            pairs[tree.name(index)] = tree.pair(index)
-        branches.append((*shared, *(tree.name(index) for index in own)))
+        own = {name: tree.pair(ends[name]) for name in reversed(ends)}
+        pairs.update(own)
+        branches.append((*shared, *own))
     return Projection(pairs, tuple(branches))

@@ -9,7 +9,7 @@ from pathlib import Path
 from archive.model import MAX_NOTICES, Code, Host, Notice, Scan, Stamp
 from archive.pairs import Close, project
 from archive.sources.dsh_lineage import Kin, members
-from archive.sources.dsh_log import DshLog, Header, log_file, peek
+from archive.sources.dsh_log import Header, log_file, peek, read_log
 from archive.sources.dsh_turns import Log, Speaker, moments
 from archive.sources.native import Discovery, children
 from archive.times import EPOCH, Instant
@@ -26,16 +26,12 @@ class DshSession:
 
     def read(self) -> Scan:
         """See :class:`archive.sources.native.NativeSession`."""
-        file = DshLog(self.file, self.session)
-        items = file.read()
-        header = next(items, None)
-        if not isinstance(header, Header) or header.session != self.session:
-            raise FileNotFoundError(self.session)
         log = Log()
-        for item in items:
-            if not isinstance(item, Header):
-                log.take(item)
-        return scan(kin(header), self.stamp, log, header.created_at, file.notices)
+        notices: list[Notice] = []
+        header = read_log(self.file, self.session, log, notices)
+        if header is None or header.session != self.session:
+            raise FileNotFoundError(self.session)
+        return scan(kin(header), self.stamp, log, header.created_at, notices)
 
 
 def kin(header: Header) -> Kin:

@@ -14,6 +14,7 @@ import msgspec
 import zstandard
 
 from archive.model import Code, Notice
+from archive.sources.dsh_turns import Log
 from archive.text import clean
 from archive.times import EPOCH, Instant, from_millis
 from harness_client.deltas import logged
@@ -100,61 +101,47 @@ def _header(line: bytes) -> Header | Code:
     )
 
 
-class DshLog:
-    """One session file, read once from its start. ``notices`` fill while the events are taken."""
+def read_log(path: Path, session: SessionId, log: Log, notices: list[Notice]) -> Header | None:
+    """Take a whole file into ``log``, with the text that old hosts kept as chunks; None without a usable header.
 
-    def __init__(self, path: Path, session: SessionId) -> None:
-        self._path = path
-        self._session = session
-        self.notices: list[Notice] = []
+    Adds a notice for everything that could not be read. Raises OSError.
+    """
+    with path.open("rb") as file:
+        lines = _whole_lines(file, path, session, notices)
+        header = _header(next(lines, b""))
+        if isinstance(header, Code):
+            return None
+        for number, line in enumerate(lines, 2):
+            try:
+                for item in _items(line):
+                    log.take(item)
+            except ValueError:
+                notices.append(Notice(Code.LINE_TORN, session, number))
+            except Malformed:
+                notices.append(Notice(Code.ENTRY_INVALID, session, number))
+        return header
 
-    def read(self) -> Iterator[Header | Event | TextDelta | StreamReset]:
-        """Yield the header, then every event once, with the text that old logs keep as chunks. Raises OSError.
 
-        A file without a usable header yields nothing.
-        """
-        seen: set[int] = set()
-        with self._path.open("rb") as file:
-            for number, line in enumerate(self._whole_lines(file), 1):
-                if number == 1:
-                    header = _header(line)
-                    if isinstance(header, Code):
-                        return
-                    yield header
-                    continue
-                for item in self._items(line, number):
-                    if not isinstance(item, TextDelta | StreamReset):
-                        if item.seq in seen:
-                            continue
-                        seen.add(item.seq)
-                    yield item
-
-    def _whole_lines(self, file: BinaryIO) -> Iterator[bytes]:
-        """Yield whole lines only: what follows the last line break, or cannot be decoded, a crash cut short."""
-        number = 0
-        try:
-            for number, line in enumerate(_lines(file, self._path), 1):
-                if line.endswith(b"\n"):
-                    yield line
-                else:
-                    self._note(Code.LINE_TORN, number)
-        except zstandard.ZstdError:
-            self._note(Code.INCOMPLETE, number + 1)
-
-    def _items(self, line: bytes, number: int) -> Iterator[Event | TextDelta | StreamReset]:
-        try:
-            wire = _parse(line)
-            if isinstance(wire, dict) and wire.get("type") in _PACKED:
-                yield from _packed_text(wire)
+def _whole_lines(file: BinaryIO, path: Path, session: SessionId, notices: list[Notice]) -> Iterator[bytes]:
+    """Yield whole lines only: what follows the last line break, or cannot be decoded, a crash cut short."""
+    number = 0
+    try:
+        for number, line in enumerate(_lines(file, path), 1):
+            if line.endswith(b"\n"):
+                yield line
             else:
-                yield from logged(parse_event(wire), wire)
-        except ValueError:
-            self._note(Code.LINE_TORN, number)
-        except Malformed:
-            self._note(Code.ENTRY_INVALID, number)
+                notices.append(Notice(Code.LINE_TORN, session, number))
+    except zstandard.ZstdError:
+        notices.append(Notice(Code.INCOMPLETE, session, number + 1))
 
-    def _note(self, code: Code, line: int) -> None:
-        self.notices.append(Notice(code, self._session, line))
+
+def _items(line: bytes) -> Iterator[Event | TextDelta | StreamReset]:
+    """Read one line. Raises ValueError when it is no JSON, Malformed when it is no event."""
+    wire = _parse(line)
+    if isinstance(wire, dict) and wire.get("type") in _PACKED:
+        yield from _packed_text(wire)
+    else:
+        yield from logged(parse_event(wire), wire)
 
 
 class _TextChunks(msgspec.Struct):

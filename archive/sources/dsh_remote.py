@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -95,8 +96,7 @@ def _stamp(row: SessionSummary) -> Stamp:
 
 def _project(remote: RemoteSession, pages: list[tuple[Event, ...]]) -> Scan:
     log = Log()
-    events = {event.seq: event for page in pages for event in page}
-    for seq in sorted(events):
-        log.take(events[seq])
+    for event in sorted(itertools.chain.from_iterable(pages), key=lambda event: event.seq):
+        log.take(event)
     log.title = log.title or remote.title
     return scan(remote.kin, remote.stamp, log, None, [])

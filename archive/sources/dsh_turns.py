@@ -58,31 +58,36 @@ class Log:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.title: str | None = None
-        self._streamed: dict[int, str] = {}
-        self._cut_off: dict[int, str] = {}
+        self._seen: set[int] = set()
+        self._streamed: dict[int, list[str]] = {}
+        self._cut_off: dict[int, list[str]] = {}
 
     def take(self, item: Event | TextDelta | StreamReset) -> None:
-        """Take the next event, or streamed text that lies between two."""
+        """Take the next event, or streamed text that lies between two. An event that comes again is passed over."""
         match item:
             case TextDelta(turn, _, text):
-                self._streamed[turn] = self._streamed.get(turn, "") + text
+                self._streamed.setdefault(turn, []).append(text)
                 return
             case StreamReset(turn):
                 self._streamed.pop(turn, None)
                 return
+            case _ if item.seq in self._seen:
+                return
             case AssistantMessage() | TurnStart():
                 self._streamed.pop(item.turn, None)
             case TurnEnd():
-                self._cut_off[item.seq] = self._streamed.pop(item.turn, "")
+                self._cut_off[item.seq] = self._streamed.pop(item.turn, [])
             case Title(title=title):
                 self.title = clean(title).strip() or None
             case _:
                 pass
+        self._seen.add(item.seq)
         self.events.append(item)
 
     def cut_off(self, turn: Turn) -> str:
         """Return what the model had said at the turn's end, or by now, without a message to hold it."""
-        return clean(self._cut_off.get(turn.end.seq, "") if turn.end else self._streamed.get(turn.number, ""))
+        pieces = self._cut_off.get(turn.end.seq) if turn.end else self._streamed.get(turn.number)
+        return clean("".join(pieces or ()))
 
 
 def moments(log: Log, speaker: Speaker) -> list[Moment]:
@@ -104,16 +109,14 @@ class _Layout:
         self._entries: set[str] = set()
 
     def add(self, turn: Turn, reason: str | None, cut_off: str) -> None:
-        spoken = [
-            (message, self._origin(message) if isinstance(message, UserMessage) else None) for message in turn.messages
-        ]
-        said = [(message, origin) for message, origin in spoken if origin or isinstance(message, AssistantMessage)]
-        for (message, origin), following in zip_longest(said, (message for message, _ in said[1:])):
-            if isinstance(message, AssistantMessage):
-                cut = following is None and turn.damaged
-                self._append(message, Step() if cut else self._answer(message, following, reason))
+        said = [each for each in turn.messages if isinstance(each, AssistantMessage) or self._origin(each)]
+        for message, following in zip_longest(said, said[1:]):
+            if isinstance(message, UserMessage):
+                self._append(message, Human(self._text(message.blocks), self._origin(message) or Origin.USER))
+            elif following is None and turn.damaged:
+                self._append(message, Step())  # not the last: that one could not be read
             else:
-                self._append(message, Human(self._text(message.blocks), origin or Origin.USER))
+                self._append(message, self._answer(message, following, reason))
         if reason is not None or cut_off:
             end = EndReason.INTERRUPTED if turn.damaged else _end(reason)
             at = self.moments[-1].at if self.moments else EPOCH

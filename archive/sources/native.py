@@ -61,5 +61,8 @@ def children(directory: Path, code: Code, notices: list[Notice]) -> list[Path]:
 
 
 def same_directory(path: str, workspace: Path) -> bool:
-    """Whether a path from a header names the workspace, symlinks resolved."""
-    return bool(path) and Path(path).resolve() == workspace.resolve()
+    """Whether a path from a header names the workspace, symlinks resolved; what is no path at all names nothing."""
+    try:
+        return bool(path) and Path(path).resolve() == workspace.resolve()
+    except (OSError, ValueError, RuntimeError):  # a loop of links, or a character no path can hold
+        return False

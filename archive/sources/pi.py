@@ -128,7 +128,7 @@ def peek(path: Path) -> Header | Code:
     try:
         with path.open("rb") as file:
             line = file.readline(_HEADER_BYTES)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a header names its parent by a path that cannot be one
         return Code.UNREADABLE
     records = read_records([line], path.name, [])  # a broken first line is told of when the file is read
     header = next((found for _, record in records if (found := read_header(record))), None)

@@ -41,8 +41,8 @@ def directories(home: PiHome, workspace: Path, notices: list[Notice]) -> list[Pa
         places.append(home.current.parent)
     for settings in (workspace / ".pi" / "settings.json", home.agent_dir / "settings.json"):
         named = _session_dir(settings, notices)
-        if named:
-            places.append(workspace / Path(named).expanduser())
+        if named is not None:
+            places.append(workspace / named)
     return list(dict.fromkeys(places))
 
 
@@ -50,11 +50,14 @@ class _Settings(msgspec.Struct, rename="camel"):
     session_dir: str | None = None
 
 
-def _session_dir(file: Path, notices: list[Notice]) -> str | None:
+def _session_dir(file: Path, notices: list[Notice]) -> Path | None:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=_Settings).session_dir
+        named = msgspec.json.decode(file.read_bytes(), type=_Settings).session_dir
+        if named and "\0" in named:
+            raise ValueError(file.name)
+        return Path(named).expanduser() if named else None
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, ValueError, RuntimeError):  # unreadable, no JSON of this shape, or nobody's home
         notices.append(Notice(Code.SETTINGS_INVALID, file.name))
         return None

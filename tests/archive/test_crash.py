@@ -65,6 +65,7 @@ def test_killed_between_any_two_lines_the_old_or_the_new_archive_stands(tmp_path
     step = 0
     while True:
         workspace = tmp_path / str(step)
+        workspace.mkdir()
         ArchiveFolder(workspace, Host.PI).commit(_scan(1))
         died = _dies(step, partial(ArchiveFolder(workspace, Host.PI).commit, _scan(2)))
         survivor = ArchiveFolder(workspace, Host.PI, lock_timeout=0)

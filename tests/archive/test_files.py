@@ -69,6 +69,7 @@ def test_an_unchanged_file_is_parsed_once(folder: ArchiveFolder) -> None:
 
 def test_a_copy_answers_at_its_new_place(folder: ArchiveFolder, tmp_path: Path) -> None:
     folder.commit(scan_of(moments(2)))
+    (tmp_path / "copy").mkdir()
     copy = ArchiveFolder(tmp_path / "copy", Host.PI)
     copy.path.mkdir(parents=True)
     (copy.path / "s.json").write_bytes((folder.path / "s.json").read_bytes())
@@ -134,6 +135,12 @@ def test_a_busy_lock_is_waited_for_and_then_told_of(tmp_path: Path) -> None:
         folder.commit(scan_of(moments(2)))
     assert caught.value.code is Code.ARCHIVE_BUSY
     assert folder.commit(scan_of(moments(2))).change is Change.UPDATED
+
+
+def test_a_workspace_that_is_gone_stays_gone(tmp_path: Path) -> None:
+    with pytest.raises(NotSaved):
+        ArchiveFolder(tmp_path / "gone", Host.PI).commit(scan_of(moments(1)))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made_is_told_of(tmp_path: Path) -> None:

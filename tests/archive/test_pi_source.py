@@ -84,8 +84,11 @@ def test_overrides_are_found_wherever_they_are_named(tmp_path: Path, workspace: 
     assert ids(discover(home, workspace)) == ["current", "global", "option", "project"]
 
 
-def test_broken_settings_are_told_of(home: PiHome, workspace: Path) -> None:
-    write(workspace / ".pi" / "settings.json", []).write_text("{")
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"sessionDir": 7}', '{"sessionDir": "\\u0000"}', '{"sessionDir": "~nobody-here/x"}']
+)
+def test_broken_settings_are_told_of(home: PiHome, workspace: Path, text: str) -> None:
+    write(workspace / ".pi" / "settings.json", []).write_text(text)
     (notice,) = discover(home, workspace).notices
     assert (notice.code, notice.subject) == (Code.SETTINGS_INVALID, "settings.json")
 
@@ -124,6 +127,13 @@ def test_what_cannot_be_opened_is_told_of(home: PiHome, workspace: Path, session
     loop.symlink_to(loop)
     assert {notice.code for notice in discover(home, workspace).notices} == {Code.UNREADABLE}
     assert peek(sessions / "none.jsonl") is Code.UNREADABLE
+
+
+def test_paths_that_cannot_be_paths_name_nothing(home: PiHome, workspace: Path, sessions: Path) -> None:
+    write(sessions / "1.jsonl", pi_session("s", f"{workspace}\0"))
+    lines = pi_session("child", workspace)
+    write(sessions / "2.jsonl", [pi_header("child", workspace, parentSession="\0"), *lines[1:]])
+    assert read(home, workspace).lineage == Lineage(None, Parentage.FORK)
 
 
 def test_one_session_in_two_files_is_one_tree(home: PiHome, workspace: Path, sessions: Path, tmp_path: Path) -> None:
