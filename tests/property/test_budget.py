@@ -15,7 +15,7 @@ from harness_client.events import File, Image, Text
 from harness_client.transcript import Message, Role
 from harness_client.types import SessionId
 from harness_client.window import Window
-from i18n import Language, Words
+from i18n import Key, Language, Words
 from tests.property.texts import TEXTS
 
 MARKS = st.sampled_from(["（已截断）", "(truncated)"])
@@ -111,7 +111,7 @@ def test_every_reply_keeps_every_limit(
     assert all(segment.strip() and units(segment) <= 1_800 for segment in segments)
     assert units(whole) <= 3_000
     whole.encode("utf-8")  # well-formed: no half of a pair is left
-    assert whole.count(Words(language)("history.user")) >= sum(m.role is Role.USER for m in messages)  # type: ignore[arg-type]
+    assert whole.count(Words(language)(Key.HISTORY_USER)) >= sum(m.role is Role.USER for m in messages)
 
 
 @given(TEXTS)
