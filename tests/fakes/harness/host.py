@@ -208,7 +208,13 @@ class FakeHarness:
             return plain(403, "forbidden", None)
         if self._is_modern and request.path.startswith("/api") and not self.login.valid(request):
             return plain(401, "unauthorized", None)
-        return await handler(request)
+        try:
+            return await handler(request)
+        except (web.HTTPException, ConnectionError):
+            raise
+        except Exception as error:  # noqa: BLE001 -- whatever broke in the fake must fail the test, not only the call
+            self.world.failures.append(error)
+            return plain(500, f"handler failure: {error!r}")
 
     async def _index(self, request: web.Request) -> web.StreamResponse:
         """Answer ``GET /`` of a modern host: the login."""
