@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType
 
+from archive.text import clean
 from archive.times import Instant
 from harness_client.types import SessionId
 
@@ -84,6 +85,10 @@ class Notice:
     code: Code
     subject: str
     line: int | None = None
+
+    def __post_init__(self) -> None:
+        # a file's name may be no UTF-8 at all
+        object.__setattr__(self, "subject", clean(self.subject))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from archive.model import Notice, Scan, Stamp
 from archive.sources.dsh import scan
 from archive.sources.dsh_lineage import Kin, members
 from archive.sources.dsh_turns import Log
+from archive.text import clean
 from harness_client.errors import Malformed
 from harness_client.events import Event
 from harness_client.streams import Page
@@ -63,8 +64,8 @@ class RemoteHome:
 
     async def discover(self, workspace: Path) -> tuple[list[RemoteSession], tuple[Notice, ...]]:
         """Find the sessions by the host's list."""
-        rows = {row.id: row for row in await self._host.sessions()}
-        kin = {name: Kin(name, row.parent, row.subagent, row.cwd or "") for name, row in rows.items()}
+        rows = {row.id: row for row in await self._host.sessions() if row.id == clean(row.id)}
+        kin = {name: _kin(row) for name, row in rows.items()}
         inside, lost = members(kin.values(), workspace)
         found = [RemoteSession(kin[name], _stamp(row), row.title) for name, row in rows.items() if name in inside]
         return found, lost
@@ -90,6 +91,10 @@ class RemoteHome:
         raise Malformed("a session without an end")
 
 
+def _kin(row: SessionSummary) -> Kin:
+    return Kin(row.id, SessionId(clean(row.parent)) if row.parent else None, row.subagent, row.cwd or "")
+
+
 def _stamp(row: SessionSummary) -> Stamp:
     return Stamp(size=(row.as_of_seq or 0) + 1, mtime_ns=row.updated_at * 1_000_000)
 
@@ -98,5 +103,5 @@ def _project(remote: RemoteSession, pages: list[tuple[Event, ...]]) -> Scan:
     log = Log()
     for event in sorted(itertools.chain.from_iterable(pages), key=lambda event: event.seq):
         log.take(event)
-    log.title = log.title or remote.title
+    log.title = log.title or (remote.title and clean(remote.title))
     return scan(remote.kin, remote.stamp, log, None, [])

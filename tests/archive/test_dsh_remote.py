@@ -116,7 +116,7 @@ class Scripted:
         self._pages = list(pages)
         self.row = SessionSummary(
             id=SessionId("s"),
-            title="From the list",
+            title="From the \ud83d list",
             updated_at=7,
             running=False,
             cwd=str(workspace),
@@ -161,7 +161,7 @@ async def test_overlapping_pages_in_any_order_are_one_log(
     await refresh_remote(folder, workspace, scripted)
     (archive,) = folder.load().archives.values()
     assert [pair.answer for pair in archive.pairs.values()] == ["a", "b"]
-    assert (archive.title, archive.lineage) == ("From the list", Lineage(SessionId("gone"), Parentage.FORK))
+    assert (archive.title, archive.lineage) == ("From the \ufffd list", Lineage(SessionId("gone"), Parentage.FORK))
     assert archive.created_at == "2026-03-01T10:00:00.001Z"
 
 

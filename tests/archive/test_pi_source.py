@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,13 @@ def test_a_file_without_a_usable_header_hurts_itself_only(
     discovery = discover(home, workspace)
     assert ids(discovery) == ["good"]
     assert [(notice.code, notice.subject) for notice in discovery.notices] == [(code, "bad.jsonl")]
+
+
+def test_a_name_that_is_no_text_is_told_as_text(home: PiHome, workspace: Path, sessions: Path) -> None:
+    sessions.mkdir(parents=True)
+    (sessions / os.fsdecode(b"\xff.jsonl")).touch()
+    (notice,) = discover(home, workspace).notices
+    assert notice.subject == "\ufffd.jsonl"
 
 
 def test_what_cannot_be_opened_is_told_of(home: PiHome, workspace: Path, sessions: Path) -> None:
