@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Unpack
+from typing import TypeVar, Unpack
 
 from bridges.app import Parts
 from bridges.config import Access
@@ -137,18 +137,12 @@ class Stream:
         return NotSent.REJECTED if self.refuses else Sent(None)
 
 
-class Bench:
-    """Speak with :meth:`say`, look at ``channel`` and ``host``."""
+class Desk:
+    """One bot on whatever host answers. Speak with :meth:`say`, look at ``channel``."""
 
     def __init__(
-        self,
-        host: FakeHarness,
-        harness: HarnessClient,
-        state: State,
-        channel: PlainChannel,
-        tasks: asyncio.TaskGroup,
+        self, harness: HarnessClient, state: State, channel: PlainChannel, tasks: asyncio.TaskGroup, workspace: str
     ) -> None:
-        self.host = host
         self.harness = harness
         self.state = state
         self.channel = channel
@@ -156,7 +150,7 @@ class Bench:
         self.outcomes: dict[str, Outcome] = {}
         self._ids = itertools.count(1)
         delivery = Delivery(channel, split_lossless)
-        bot = Parts(harness, state, Language.EN, host.world.cwd).bot(BOT, channel, delivery)
+        bot = Parts(harness, state, Language.EN, workspace).bot(BOT, channel, delivery)
         self.intake = Intake(bot, Policy(lambda: self.access, name="ThisBot"), tasks, settled=self._settled)
 
     def _settled(self, event: EventId, outcome: Outcome) -> None:
@@ -192,6 +186,20 @@ class Bench:
         await self.say(text)
         return (await self.channel.until_sent(before + 1))[before]
 
+    async def nothing_outstanding(self) -> bool:
+        """Whether the state knows of no turn that is not over."""
+        return not await self.state.turns.outstanding(BOT)
+
+
+class Bench(Desk):
+    """A desk whose host is a fake: look at ``host`` too."""
+
+    def __init__(
+        self, host: FakeHarness, harness: HarnessClient, state: State, channel: PlainChannel, tasks: asyncio.TaskGroup
+    ) -> None:
+        super().__init__(harness, state, channel, tasks, host.world.cwd)
+        self.host = host
+
     @property
     def prompts(self) -> list[str]:
         """The names of all prompt calls, in order."""
@@ -200,10 +208,6 @@ class Bench:
     async def created(self) -> bool:
         """Whether the host was asked for a session."""
         return self.creates > 0
-
-    async def nothing_outstanding(self) -> bool:
-        """Whether the state knows of no turn that is not over."""
-        return not await self.state.turns.outstanding(BOT)
 
     @property
     def creates(self) -> int:
@@ -226,23 +230,39 @@ class _Over(Exception):
     """Ends the tasks of a bench."""
 
 
+D = TypeVar("D", bound=Desk)
+
+
 @asynccontextmanager
 async def bench(host: FakeHarness, folder: Path, channel: PlainChannel | None = None) -> AsyncIterator[Bench]:
+    """Set up one bot on a fake host."""
+
+    def make(harness: HarnessClient, state: State, tasks: asyncio.TaskGroup) -> Bench:
+        return Bench(host, harness, state, channel or PlainChannel(), tasks)
+
+    async with seated(make, Address.parse(host.url), folder) as made:
+        yield made
+
+
+@asynccontextmanager
+async def seated(
+    make: Callable[[HarnessClient, State, asyncio.TaskGroup], D], host: Address, folder: Path
+) -> AsyncIterator[D]:
     """Set up one bot; leaving it is as sudden for its turns as the end of the process.
 
     Its task group lives in a task of its own: a fixture is set up and torn down by different tasks.
     """
-    ready: asyncio.Future[Bench] = asyncio.get_running_loop().create_future()
+    ready: asyncio.Future[D] = asyncio.get_running_loop().create_future()
     over = asyncio.Event()
 
     async def live() -> None:
         try:
             async with (
                 open_state(folder / "state.db") as state,
-                HarnessClient(Address.parse(host.url)) as harness,
+                HarnessClient(host) as harness,
                 asyncio.TaskGroup() as tasks,
             ):
-                ready.set_result(Bench(host, harness, state, channel or PlainChannel(), tasks))
+                ready.set_result(make(harness, state, tasks))
                 await over.wait()
                 raise _Over
         except* _Over:
