@@ -49,10 +49,10 @@ class RunningBot:
         settings = await self.state.chats.settings(chat)
         return settings.workspace or await self.state.bots.workspace(self.key) or self.workspace
 
-    async def safely(self, work: Awaitable[T], *, reply_to: ReplyTarget, sender: SenderId) -> T | None:
-        """Await ``work``; whatever escapes it becomes a safe reply with a reference, and None, never a dead worker."""
+    async def safely(self, work: Callable[[], Awaitable[T]], *, reply_to: ReplyTarget, sender: SenderId) -> T | None:
+        """Do ``work``; whatever escapes it becomes a safe reply with a reference, and None, never a dead worker."""
         try:
-            return await work
+            return await work()
         except Exception as error:  # noqa: BLE001 - the one supervisor of all work that a message starts
             reference = self.references.record(error, actor=sender, session=None)
             await self.replies.reply(reply_to, (Words(self.language)(Key.CHAT_FAULT, reference=reference),))

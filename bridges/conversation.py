@@ -10,9 +10,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from bridges.bot import RunningBot
-from bridges.late import finish_late, recover
+from bridges.late import finish_late
 from bridges.message import EventId, InboundMessage
 from bridges.state import Turn
 from bridges.turn import End, PromptRun
@@ -78,12 +79,6 @@ class Conversations:
         chat.queue.append(waiting)
         return True
 
-    def recover(self, turns: tuple[Turn, ...]) -> None:
-        """Bring the turns of an earlier process to their ends; call it once the channel can send."""
-        for turn in turns:
-            work = recover(self._bot, turn)
-            self._tasks.create_task(self._bot.safely(work, reply_to=turn.reply_to, sender=turn.sender))
-
     # -- what commands may do -------------------------------------------------------------------------------------
 
     def current(self, chat: ChatKey) -> ChatTurn | None:
@@ -114,7 +109,7 @@ class Conversations:
                 if waiting.after is not None:
                     await waiting.after.wait()
                 message = waiting.message
-                work = self._run(chat, waiting)
+                work = partial(self._run, chat, waiting)
                 outcome = await self._bot.safely(work, reply_to=message.reply_to, sender=message.sender)
                 self._settled(message.id, outcome or Outcome.FAILED)
         finally:
@@ -140,7 +135,7 @@ class Conversations:
 
     async def _finish_late(self, turn: Turn) -> None:
         try:
-            work = finish_late(self._bot, turn)
+            work = partial(finish_late, self._bot, turn)
             await self._bot.safely(work, reply_to=turn.reply_to, sender=turn.sender)
         finally:
             self._late[turn.chat] -= 1

@@ -13,8 +13,9 @@ sent after it begins. Nothing else waits for anything.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from bridges.access import Rights, rights
@@ -22,8 +23,9 @@ from bridges.bot import RunningBot
 from bridges.command_desk import CommandDesk
 from bridges.config import Access
 from bridges.conversation import Conversations, Waiting
+from bridges.late import recover
 from bridges.message import Acceptance, EventId, InboundMessage
-from bridges.state import Turn
+from bridges.state import Phase, Turn
 from commands.budget import utf16_length
 from commands.catalog import COMMANDS, KNOWN, REBINDS
 from commands.model import ChatKey, Outcome
@@ -75,7 +77,10 @@ class Intake:
     def connected(self) -> None:
         """See :meth:`bridges.message.Inbox.connected`."""
         inherited, self._inherited = self._inherited, ()
-        self.conversations.recover(inherited)
+        for turn in inherited:
+            # A session that was being made is bound before the chat's next message could make another.
+            changing = self._announce(turn.chat) if turn.phase is Phase.CREATING else None
+            self._tasks.create_task(self._recover(turn, changing))
 
     async def accept(self, message: InboundMessage) -> Acceptance:
         """See :meth:`bridges.message.Inbox.accept`."""
@@ -102,7 +107,7 @@ class Intake:
         if command is not None:
             self._begin_command(message, command, may)
         elif refusal is not None:
-            self._begin(message, self._desk.say(message, refusal))
+            self._begin(message, partial(self._desk.say, message, refusal))
         return Acceptance.ACCEPTED
 
     async def _turn_away(self, message: InboundMessage, may: Rights) -> None:
@@ -111,7 +116,7 @@ class Intake:
             return
         code = await self._bot.state.pairings.ask(self._bot.key, message.sender)
         if code is not None:
-            work = self._desk.say(message, Key.CHAT_PAIRING, code=code)
+            work = partial(self._desk.say, message, Key.CHAT_PAIRING, code=code)
             self._tasks.create_task(self._bot.safely(work, reply_to=message.reply_to, sender=message.sender))
 
     async def _take_prompt(self, message: InboundMessage) -> Acceptance:
@@ -122,15 +127,12 @@ class Intake:
         if not self.conversations.submit(Waiting(message, turn, self._rebinding.get(message.chat))):
             await bot.state.turns.end(turn)
             await self._slots.acquire()
-            self._begin(message, self._desk.say(message, Key.CHAT_FULL))
+            self._begin(message, partial(self._desk.say, message, Key.CHAT_FULL))
         return Acceptance.ACCEPTED
 
     def _begin_command(self, message: InboundMessage, command: Recognised, may: Rights) -> None:
-        chat = message.chat
-        before = self._rebinding.get(chat)
-        done = asyncio.Event() if REBINDS in COMMANDS[command.name].tags else None
-        if done is not None:
-            self._rebinding[chat] = done
+        before = self._rebinding.get(message.chat)
+        changing = self._announce(message.chat) if REBINDS in COMMANDS[command.name].tags else None
 
         async def in_order() -> Outcome:
             try:
@@ -138,14 +140,28 @@ class Intake:
                     await before.wait()
                 return await self._desk.run(message, command, may)
             finally:
-                if done is not None:
-                    done.set()
-                    if self._rebinding.get(chat) is done:
-                        del self._rebinding[chat]
+                self._changed(message.chat, changing)
 
-        self._begin(message, in_order())
+        self._begin(message, in_order)
 
-    def _begin(self, message: InboundMessage, work: Coroutine[object, object, Outcome]) -> None:
+    async def _recover(self, turn: Turn, changing: asyncio.Event | None) -> None:
+        try:
+            await self._bot.safely(partial(recover, self._bot, turn), reply_to=turn.reply_to, sender=turn.sender)
+        finally:
+            self._changed(turn.chat, changing)
+
+    def _announce(self, chat: ChatKey) -> asyncio.Event:
+        """Say that the chat's session is about to change: what is sent from now on waits for it."""
+        changing = self._rebinding[chat] = asyncio.Event()
+        return changing
+
+    def _changed(self, chat: ChatKey, changing: asyncio.Event | None) -> None:
+        if changing is not None:
+            changing.set()
+            if self._rebinding.get(chat) is changing:
+                del self._rebinding[chat]
+
+    def _begin(self, message: InboundMessage, work: Callable[[], Awaitable[Outcome]]) -> None:
         """Run ``work`` by itself, in the slot that was acquired for it."""
 
         async def run() -> None:

@@ -307,6 +307,17 @@ async def test_a_session_that_was_being_made_is_used(desk: Bench) -> None:
     assert list(desk.host.world.sessions) == ["session-half"]
 
 
+async def test_a_message_sent_while_that_session_is_made_goes_there_too(desk: Bench) -> None:
+    made = asyncio.Event()
+    desk.fail("create", delay=made, times=1)
+    await restarted(desk, left_behind(Phase.CREATING, session=SessionId("session-half"), cwd=desk.host.world.cwd))
+    await eventually(desk.created)
+    await desk.say("at once")
+    made.set()
+    assert (await desk.channel.until_sent(2))[1] == "You said: at once"
+    assert list(desk.host.world.sessions) == ["session-half"]
+
+
 async def test_a_prompt_that_arrived_is_answered_late_and_not_sent_again(desk: Bench) -> None:
     session = desk.host.session()
     binding = await desk.state.chats.bind(CHAT, SessionId(session.id), expected=await desk.state.chats.get(CHAT))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -164,6 +165,24 @@ async def test_killed_while_a_call_is_on_its_way(host: FakeHarness, tmp_path: Pa
     asked = [event for event in session.log if event["type"] == "user/message" and "work" in json.dumps(event)]
     assert len(asked) <= 1
     assert prompts(host) == (1 if call == "create" else 2)
+
+
+async def test_killed_at_any_moment_every_message_runs_at_most_once_and_the_binding_stays(
+    host: FakeHarness, tmp_path: Path
+) -> None:
+    for number in range(6):
+        async with piped(tmp_path, "--harness", host.url, *ENGLISH) as chat:
+            await chat.ask("/help")
+            chat.say(f"message {number}.")
+            await asyncio.sleep(random.random() * 0.06)  # any moment of the few that a turn takes
+            await chat.kill()
+    await host.settle()
+    async with piped(tmp_path, "--harness", host.url, *ENGLISH) as chat:
+        while (reply := await chat.ask("last")) != "You said: last":
+            assert reply in {EN(Key.CHAT_SEND_AGAIN), EN(Key.CHAT_CUT_OFF)} or "An earlier task is done" in reply
+    (session,) = host.world.sessions.values()
+    asked = [json.dumps(event) for event in session.log if event["type"] == "user/message"]
+    assert all(sum(f"message {number}." in text for text in asked) <= 1 for number in range(6))
 
 
 # -- what is wrong at the start ----------------------------------------------------------------------------------------
