@@ -6,8 +6,6 @@ The directory decides workspace and host; no path is written anywhere, so a copy
 from __future__ import annotations
 
 import os
-import secrets
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -18,13 +16,14 @@ import filelock
 
 from archive.merge import merge
 from archive.model import Code, Host, NodeId, Notice, Scan, SessionArchive
-from archive.names import root_name
-from archive.schema import Unreadable, decode, encode
+from archive.parsed import ParsedFiles
+from archive.schema import encode
 from harness_client.types import SessionId
 
 LOCK_TIMEOUT = 10.0
 """Seconds to wait for another writer; each holds the lock for one small file."""
 
+_UNFINISHED = ".unfinished.tmp"
 _DIRECTORY = {Host.PI: ".pi", Host.DSH: ".dsh"}
 
 
@@ -63,43 +62,26 @@ class Contents:
     notices: tuple[Notice, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    """One file as it was parsed; ``stamp`` tells whether it still is that."""
-
-    stamp: tuple[int, int, int, int]
-    content: SessionArchive | Code
-    old_fields: bool
-
-
 class ArchiveFolder:
-    """``.pi/pbot/history`` or ``.dsh/pbot/history`` of a workspace. Safe to use from several threads.
-
-    Parsed files are kept in memory until the file changes.
-    """
+    """``.pi/pbot/history`` or ``.dsh/pbot/history`` of a workspace. Safe to use from several threads."""
 
     def __init__(self, workspace: Path, host: Host, *, lock_timeout: float = LOCK_TIMEOUT) -> None:
         self.host = host
         self._workspace = workspace
         self.path = workspace / _DIRECTORY[host] / "pbot" / "history"
         self._lock_timeout = lock_timeout
-        self._files: dict[str, _File] = {}
-        self._cache = threading.RLock()
+        self._files = ParsedFiles(self.path, host)
 
     def load(self) -> Contents:
         """Read every archive. A folder that does not exist is empty; it is not created."""
-        with self._cache:
-            stems = self._stems()
-            self._files = {stem: file for stem in stems if (file := self._read(stem)) is not None}
-            archives = {
-                NodeId(stem): file.content
-                for stem, file in self._files.items()
-                if isinstance(file.content, SessionArchive)
-            }
-            notices = [
-                Notice(file.content, stem) for stem, file in self._files.items() if isinstance(file.content, Code)
-            ]
-            return Contents(archives, tuple(notices))
+        archives: dict[NodeId, SessionArchive] = {}
+        notices: list[Notice] = []
+        for stem, file in self._files.read_all().items():
+            if isinstance(file.content, Code):
+                notices.append(Notice(file.content, stem))
+            else:
+                archives[file.content.id] = file.content
+        return Contents(archives, tuple(notices))
 
     def commit(self, scan: Scan) -> Commit:
         """Merge a scan into the session's newest archive. Raises NotSaved."""
@@ -113,15 +95,14 @@ class ArchiveFolder:
         if not self._files:
             self.load()
         with self._locked():
-            root = self._root(session)
-            file = self._read(root)
+            root = self._files.root(session)
+            file = self._files.read(root)
             if file is not None and isinstance(file.content, Code):
                 raise NotSaved(file.content)
             current = file.content if file is not None and isinstance(file.content, SessionArchive) else None
             changed = change(current, root)
             if file is None or file.old_fields or changed != current:
-                _publish(self.path, f"{root}.json", encode(changed))
-                self._read(root)
+                self._publish(changed)
             if current is None:
                 return Commit(Change.ADDED, changed)
             same = replace(changed, scan=current.scan) == current
@@ -130,62 +111,20 @@ class ArchiveFolder:
     def adopt(self, archive: SessionArchive) -> None:
         """Publish an archive from elsewhere under its own name, unless one of that name is here. Raises NotSaved."""
         with self._locked():
-            if self._read(archive.id) is None:
-                _publish(self.path, f"{archive.id}.json", encode(archive))
-                self._read(archive.id)
+            if self._files.read(archive.id) is None:
+                self._publish(archive)
 
     def with_old_fields(self) -> list[SessionId]:
         """Return the sessions whose files, as last loaded, still carry a field that old indexes had."""
-        with self._cache:
-            files = list(self._files.values())
-        return [file.content.session for file in files if file.old_fields and isinstance(file.content, SessionArchive)]
-
-    def _root(self, session: SessionId) -> NodeId:
-        """Return the name a session's archive has, or shall have."""
-        with self._cache:
-            files = dict(self._files)
-        for stem, file in files.items():
-            if isinstance(file.content, SessionArchive) and file.content.session == session:
-                return NodeId(stem)
-        return root_name(self.host, session, files)
-
-    def _stems(self) -> list[str]:
-        try:
-            names = [path.name for path in self.path.iterdir()]
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        return sorted(name.removesuffix(".json") for name in names if name.endswith(".json") and name[0] != ".")
-
-    def _read(self, stem: str) -> _File | None:
-        """Read one file, from memory if it is unchanged; None when there is none."""
-        path = self.path / f"{stem}.json"
-        with self._cache:
-            try:
-                with path.open("rb") as file:
-                    stat = os.fstat(file.fileno())
-                    stamp = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
-                    known = self._files.get(stem)
-                    if known is not None and known.stamp == stamp:
-                        return known
-                    data = file.read()
-            except FileNotFoundError:
-                self._files.pop(stem, None)
-                return None
-            except OSError:
-                return _File((0, 0, 0, 0), Code.UNREADABLE, old_fields=False)
-            read = self._files[stem] = self._parsed(data, stem, stamp)
-            return read
-
-    def _parsed(self, data: bytes, stem: str, stamp: tuple[int, int, int, int]) -> _File:
-        try:
-            decoded = decode(data, stem=stem, host=self.host)
-        except Unreadable as error:
-            return _File(stamp, error.code, old_fields=False)
-        return _File(stamp, decoded.archive, old_fields=decoded.file is not None or decoded.cwd is not None)
+        return [
+            file.content.session
+            for file in self._files.known()
+            if file.old_fields and isinstance(file.content, SessionArchive)
+        ]
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the source's one write lock. Whatever unfinished file lies here then is a dead writer's.
+        """Hold the source's one write lock.
 
         The folder is made where it is missing, the workspace never: one that is gone stays gone.
         """
@@ -195,30 +134,36 @@ class ArchiveFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = filelock.FileLock(self.path / ".lock", timeout=self._lock_timeout, mode=0o600)
             with lock:
-                for unfinished in self.path.glob(".*.tmp"):
-                    unfinished.unlink(missing_ok=True)
                 yield
         except filelock.Timeout as error:
             raise NotSaved(Code.ARCHIVE_BUSY) from error
         except OSError as error:
             raise NotSaved(Code.ARCHIVE_NOT_SAVED) from error
 
+    def _publish(self, archive: SessionArchive) -> None:
+        _replace(self._files.path(archive.id), encode(archive))
+        self._files.read(archive.id)
 
-def _publish(directory: Path, name: str, data: bytes) -> None:
-    """Replace a file at once and for good: killed at any point, the old or the new one stands. Raises OSError."""
-    temporary = directory / f".{name}.{secrets.token_hex(8)}.tmp"
+
+def _replace(path: Path, data: bytes) -> None:
+    """Replace a file at once and for good: killed at any point, the old or the new one stands. Raises OSError.
+
+    Only the holder of the lock writes here, so one unfinished file is all that a killed writer can leave behind; the
+    next writer takes its place.
+    """
+    unfinished = path.parent / _UNFINISHED
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "wb") as file:  # noqa: PTH123  (a descriptor, not a path: the mode is set above)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(directory / name)
+        unfinished.replace(path)
     except OSError:
         with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            unfinished.unlink(missing_ok=True)
         raise
-    descriptor = os.open(directory, os.O_RDONLY)
+    descriptor = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

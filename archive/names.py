@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from archive.model import Host, NodeId
 from harness_client.types import SessionId
@@ -16,15 +17,15 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 _PREFIX = {Host.PI: "", Host.DSH: "dsh-"}
 
 
-def root_name(host: Host, session: SessionId, others: Iterable[str] = ()) -> NodeId:
+def root_name(host: Host, session: SessionId, taken: Mapping[str, str] = MappingProxyType({})) -> NodeId:
     """Name a session's archive so that any file system can hold it.
 
-    Session ids are foreign text: what is no plain name, or differs from one of the ``others`` in case alone, is
-    replaced by its hash.
+    Session ids are foreign text: what is no plain name, or differs from another in case alone, is replaced by its
+    hash. ``taken`` holds the other names by their casefolded form.
     """
     prefix = _PREFIX[host]
     name = f"{prefix}{session}"
     plain = _SAFE.fullmatch(session) and not _DEVICE.fullmatch(session) and not session.endswith(".")
-    if plain and all(other == name or other.casefold() != name.casefold() for other in others):
+    if plain and taken.get(name.casefold(), name) == name:
         return NodeId(name)
     return NodeId(f"{prefix}h-{hashlib.sha256(session.encode()).hexdigest()[:32]}")

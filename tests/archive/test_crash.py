@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from archive import files
+from archive import files, parsed
 from archive.files import ArchiveFolder, Change
 from archive.merge import merge
 from archive.model import Host, NodeId, Scan, SessionArchive
@@ -36,14 +36,14 @@ def _scan(pairs: int) -> Scan:
 
 
 def _dies(at: int, work: Callable[[], object]) -> bool:
-    """Do ``work`` in a child that is killed before its ``at``-th step in the module under test; say whether it was."""
+    """Do ``work`` in a child that is killed before its ``at``-th step in the modules under test; say whether it was."""
     child = os.fork()
     if child == 0:
         steps = 0
 
         def trace(frame: FrameType, event: str, _: object) -> TraceFunction | None:
             nonlocal steps
-            if frame.f_code.co_filename != files.__file__:
+            if frame.f_code.co_filename not in (files.__file__, parsed.__file__):
                 return None
             if event == "line":
                 steps += 1

@@ -122,7 +122,7 @@ def test_ids_that_differ_in_case_alone_do_not_share_a_file(folder: ArchiveFolder
 
 def test_what_a_dead_writer_left_is_cleared(folder: ArchiveFolder) -> None:
     folder.commit(scan_of(moments(1)))
-    (folder.path / ".s.json.0123.tmp").write_bytes(b"half")
+    (folder.path / ".unfinished.tmp").write_bytes(b"half of something much longer than what comes next" * 100)
     assert list(folder.load().archives) == ["s"]
     folder.commit(scan_of(moments(2), mtime=60))
     assert names(folder) == [".lock", "s.json"]

@@ -142,5 +142,5 @@ def test_other_session_ids_are_hashed(session: str) -> None:
 
 
 def test_ids_that_differ_in_case_alone_get_files_of_their_own() -> None:
-    assert root_name(Host.PI, SessionId("abc"), ["abc", "other"]) == "abc"
-    assert root_name(Host.PI, SessionId("ABC"), ["abc"]).startswith("h-")
+    assert root_name(Host.PI, SessionId("abc"), {"abc": "abc", "other": "other"}) == "abc"
+    assert root_name(Host.PI, SessionId("ABC"), {"abc": "abc"}).startswith("h-")
