@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal
 
 from bridges.state.database import Database
 from bridges.state.model import BotKey, Settings
@@ -33,12 +33,16 @@ class SqliteChats:
         """See :meth:`Bindings.get`."""
         return await self._database.run(lambda db: _read(db, chat))
 
-    async def bind(self, chat: ChatKey, session: SessionId, *, expected: Binding) -> Binding:
-        """See :meth:`Bindings.bind`."""
+    async def bind(
+        self, chat: ChatKey, session: SessionId, *, expected: Binding, workspace: str | None = None
+    ) -> Binding:
+        """See :meth:`Chats.bind`."""
 
         def work(db: sqlite3.Connection) -> Binding:
             if _read(db, chat) != expected:
                 raise StaleBinding
+            if workspace is not None:
+                _choose(db, chat, "workspace", workspace)
             return _write(db, chat, session)
 
         return await self._database.run(work)
@@ -51,27 +55,25 @@ class SqliteChats:
         """See :meth:`Chats.settings`."""
 
         def work(db: sqlite3.Connection) -> Settings:
-            query = "SELECT language, workspace FROM chat WHERE channel = ? AND bot = ? AND chat = ?"
-            language, workspace = db.execute(query, _row(chat)).fetchone() or (None, None)
-            return Settings(Language(language) if language else None, workspace)
+            query = "SELECT language, workspace, preset FROM chat WHERE channel = ? AND bot = ? AND chat = ?"
+            language, workspace, preset = db.execute(query, _row(chat)).fetchone() or (None, None, None)
+            return Settings(Language(language) if language else None, workspace, preset)
 
         return await self._database.run(work)
 
     async def set_language(self, chat: ChatKey, language: Language | None) -> None:
         """See :meth:`Chats.set_language`."""
+        await self._database.run(lambda db: _choose(db, chat, "language", language))
 
-        def work(db: sqlite3.Connection) -> None:
-            _ensure(db, chat)
-            statement = "UPDATE chat SET language = ? WHERE channel = ? AND bot = ? AND chat = ?"
-            db.execute(statement, (language, *_row(chat)))
-
-        await self._database.run(work)
+    async def set_preset(self, chat: ChatKey, preset: str | None) -> None:
+        """See :meth:`Chats.set_preset`."""
+        await self._database.run(lambda db: _choose(db, chat, "preset", preset))
 
     async def pin_workspace(self, chat: ChatKey, path: str | None) -> Binding:
         """See :meth:`Chats.pin_workspace`."""
 
         def work(db: sqlite3.Connection) -> Binding:
-            _pin(db, chat, path)
+            _choose(db, chat, "workspace", path)
             return _write(db, chat, None)
 
         return await self._database.run(work)
@@ -93,10 +95,8 @@ class SqliteBots:
 
         return await self._database.run(work)
 
-    async def switch_workspace(self, bot: BotKey, path: str, *, bind: tuple[ChatKey, SessionId] | None = None) -> None:
-        """See :meth:`Bots.switch_workspace`. Raises ValueError when ``bind`` names a chat of another bot."""
-        if bind is not None and BotKey.of(bind[0]) != bot:
-            raise ValueError(f"{bind[0]} is no chat of {bot}")
+    async def switch_workspace(self, bot: BotKey, path: str) -> None:
+        """See :meth:`Bots.switch_workspace`."""
 
         def work(db: sqlite3.Connection) -> None:
             key = (bot.channel, bot.name)
@@ -105,9 +105,6 @@ class SqliteBots:
                 "UPDATE bot SET workspace = ?, generation = generation + 1 WHERE channel = ? AND name = ?", (path, *key)
             )
             db.execute("UPDATE chat SET session = NULL, version = version + 1 WHERE channel = ? AND bot = ?", key)
-            if bind is not None:
-                _pin(db, bind[0], None)
-                _write(db, *bind)
 
         await self._database.run(work)
 
@@ -141,10 +138,13 @@ def _ensure(db: sqlite3.Connection, chat: ChatKey) -> None:
     db.execute("INSERT OR IGNORE INTO chat (channel, bot, chat) VALUES (?, ?, ?)", _row(chat))
 
 
-def _pin(db: sqlite3.Connection, chat: ChatKey, path: str | None) -> None:
+_Choice = Literal["language", "workspace", "preset"]
+
+
+def _choose(db: sqlite3.Connection, chat: ChatKey, choice: _Choice, value: str | None) -> None:
     _ensure(db, chat)
-    statement = "UPDATE chat SET workspace = ? WHERE channel = ? AND bot = ? AND chat = ?"
-    db.execute(statement, (path, *_row(chat)))
+    statement = f"UPDATE chat SET {choice} = ? WHERE channel = ? AND bot = ? AND chat = ?"  # noqa: S608 - one of three
+    db.execute(statement, (value, *_row(chat)))
 
 
 def _read(db: sqlite3.Connection, chat: ChatKey) -> Binding:

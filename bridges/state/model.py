@@ -110,16 +110,26 @@ class Settings:
 
     language: Language | None = None
     workspace: str | None = None
+    preset: str | None = None
+    """The agent preset of the chat's coming sessions."""
 
 
 class Chats(Bindings, Protocol):
     """Bindings, and the choices that move them (spec HISTORY 5)."""
+
+    async def bind(
+        self, chat: ChatKey, session: SessionId, *, expected: Binding, workspace: str | None = None
+    ) -> Binding:
+        """See :meth:`Bindings.bind`; ``workspace`` pins the chat there in the same transaction."""
 
     async def settings(self, chat: ChatKey) -> Settings:
         """Read the choices of a chat; nothing is created."""
 
     async def set_language(self, chat: ChatKey, language: Language | None) -> None:
         """Choose the language of a chat."""
+
+    async def set_preset(self, chat: ChatKey, preset: str | None) -> None:
+        """Choose the agent preset of the chat's coming sessions, or leave it to the host."""
 
     async def pin_workspace(self, chat: ChatKey, path: str | None) -> Binding:
         """Pin the chat to a workspace, or unpin it; clears its binding."""
@@ -131,11 +141,8 @@ class Bots(Protocol):
     async def workspace(self, bot: BotKey) -> str | None:
         """Read the workspace chosen in chat; None follows the configuration."""
 
-    async def switch_workspace(self, bot: BotKey, path: str, *, bind: tuple[ChatKey, SessionId] | None = None) -> None:
-        """Choose the bot's workspace: clears all its bindings, moves its generation, then binds ``bind`` if given.
-
-        A pin of the chat in ``bind`` goes as well: it would contradict the session's workspace.
-        """
+    async def switch_workspace(self, bot: BotKey, path: str) -> None:
+        """Choose the bot's workspace: clears the bindings of all its chats and moves its generation."""
 
     async def settle(self, present: Iterable[BotKey]) -> None:
         """Say which bots are configured now: the others lose everything kept for them, claims excepted.

@@ -46,6 +46,7 @@ UPGRADES: Final[tuple[tuple[str, ...], ...]] = (
             since REAL NOT NULL,
             PRIMARY KEY (channel, bot, sender)) WITHOUT ROWID""",
     ),
+    ("ALTER TABLE chat ADD COLUMN preset TEXT",),
 )
 
 

@@ -97,17 +97,15 @@ async def test_a_workspace_switch_stales_a_bind_that_was_on_its_way(state: State
         await state.chats.bind(CHAT, A, expected=seen)
 
 
-async def test_a_switch_can_bind_the_chat_that_asked_and_unpins_it(state: State) -> None:
-    await state.chats.pin_workspace(CHAT, "/srv/pinned")
-    await state.bots.switch_workspace(OPS, "/srv/b", bind=(CHAT, B))
-    assert (await state.chats.get(CHAT)).session == B
-    assert await state.chats.settings(CHAT) == Settings()
-
-
-async def test_a_switch_binds_no_chat_of_another_bot(state: State) -> None:
-    with pytest.raises(ValueError, match="slack/other"):
-        await state.bots.switch_workspace(OPS, "/srv/b", bind=(FOREIGN, B))
-    assert await state.bots.workspace(OPS) is None
+async def test_a_bind_can_pin_the_chat_where_its_session_works(state: State) -> None:
+    seen = await state.chats.get(CHAT)
+    bound = await state.chats.bind(CHAT, A, expected=seen, workspace="/srv/a")
+    assert (await state.chats.settings(CHAT)).workspace == "/srv/a"
+    await state.chats.bind(CHAT, B, expected=bound)
+    assert (await state.chats.settings(CHAT)).workspace == "/srv/a"
+    with pytest.raises(StaleBinding):
+        await state.chats.bind(CHAT, A, expected=seen, workspace="/srv/b")
+    assert (await state.chats.settings(CHAT)).workspace == "/srv/a"
 
 
 async def test_pinning_clears_the_binding(state: State) -> None:
@@ -124,6 +122,15 @@ async def test_the_language_of_a_chat_leaves_its_binding_alone(state: State) -> 
     assert await state.chats.settings(CHAT) == Settings(Language.EN)
     assert await state.chats.get(CHAT) == bound
     await state.chats.set_language(CHAT, None)
+    assert await state.chats.settings(CHAT) == Settings()
+
+
+async def test_the_preset_of_a_chat_leaves_its_binding_alone(state: State) -> None:
+    bound = await state.chats.bind(CHAT, A, expected=await state.chats.get(CHAT))
+    await state.chats.set_preset(CHAT, "code")
+    assert await state.chats.settings(CHAT) == Settings(preset="code")
+    assert await state.chats.get(CHAT) == bound
+    await state.chats.set_preset(CHAT, None)
     assert await state.chats.settings(CHAT) == Settings()
 
 
@@ -159,7 +166,8 @@ async def test_a_bot_that_left_keeps_nothing_but_its_claims(state: State) -> Non
     await state.cursors(OPS).save("offset", b"1")
     await state.pairings.approve(await state.pairings.ask(OPS, ANN) or "")
     await state.pairings.ask(OPS, BOB)
-    await state.bots.switch_workspace(OPS, "/srv/b", bind=(CHAT, A))
+    await state.bots.switch_workspace(OPS, "/srv/b")
+    await state.chats.bind(CHAT, A, expected=await state.chats.get(CHAT))
 
     await state.bots.settle([OTHER])
     await state.bots.settle([OPS, OTHER])
