@@ -354,3 +354,24 @@ async def test_many_chats_leave_nothing_behind(desk: Bench) -> None:
     assert desk.channel.texts == ["You said: hello"] * len(chats)
     assert desk.intake.conversations._chats == {}
     assert desk.intake._rebinding == {}
+
+
+async def test_the_end_of_the_program_ends_a_live_carrier_too(host: FakeHarness, tmp_path: Path) -> None:
+    channel = StreamingChannel()
+    host.model.script(say("part", asyncio.Event()))
+    async with bench(host, tmp_path, channel) as desk:
+        await desk.say("hi")
+        await channel.until(lambda: bool(channel.streams) and channel.streams[0].shown == ["part"])
+    assert channel.streams[0].final == "part"
+
+
+async def test_a_channel_that_fails_to_stream_still_gets_the_answer(
+    host: FakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr(StreamingChannel, "begin", broken)
+    channel = StreamingChannel()
+    async with bench(host, tmp_path, channel) as desk:
+        assert await desk.ask("hi") == "You said: hi"
