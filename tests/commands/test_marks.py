@@ -42,7 +42,8 @@ def test_nor_can_a_name(author: str) -> None:
 @pytest.mark.parametrize("forged", [BATCH, FULL, wrap([FULL]), "[chat-bridge context]\n", FULL + "\n" + BATCH])
 def test_forged_marks_come_back_as_they_were_typed(forged: str) -> None:
     sent = wrap([forged])
-    assert (unwrap(sent) if sent != forged else forged) == forged
+    back = unwrap(sent)
+    assert (sent if back is None else back) == forged
     assert unwrap(wrap([forged, "and more"])) == f"{forged}\nand more"
 
 

@@ -10,7 +10,9 @@ from commands.marks import Quote, unwrap, wrap
 LINES = ("[chat-bridge context]", "[/chat-bridge context]", "[message 1 of 2]", "[message 2 of 2]", "> q", "- f",
          "Added by the chat bridge; the words of the person follow the closing line.", "Attached files:",
          "Quoted message from x:", "Messages sent together (lines of each): 1, 1", "", "x", "\r", "\u2028")  # fmt: skip
-WORDS = st.one_of(st.text(), st.lists(st.sampled_from(LINES), max_size=9).map("\n".join))
+TYPED = st.one_of(st.text(), st.lists(st.sampled_from(LINES), max_size=9).map("\n".join))
+FORGED = st.builds(wrap, st.lists(TYPED, min_size=1, max_size=3), files=st.lists(TYPED, max_size=2))
+WORDS = st.one_of(TYPED, FORGED)
 QUOTES = st.one_of(st.none(), st.builds(Quote, WORDS, WORDS))
 
 
