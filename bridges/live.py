@@ -10,6 +10,8 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Protocol, Self
 
+import structlog
+
 from bridges.bot import RunningBot
 from bridges.message import (
     AnswerStream,
@@ -24,6 +26,8 @@ from bridges.message import (
     StreamsAnswers,
 )
 from bridges.split import split_answer
+
+_log = structlog.get_logger(__name__)
 
 _TYPING_SHARE = 0.8
 """The typing sign is renewed after this share of the time it lasts."""
@@ -41,7 +45,9 @@ NoteCarrier = Callable[[SentId], Awaitable[None]]
 class _Surface(Protocol):
     """One way to show an answer."""
 
-    pace: float
+    @property
+    def pace(self) -> float:
+        """Seconds between two states of it."""
 
     async def show(self, text: str) -> None:
         """Show the answer so far."""
@@ -74,7 +80,9 @@ class LiveAnswer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if not self._closing:
-            await self._surface.abandon()
+            with contextlib.suppress(TimeoutError):
+                async with self._bot.clock.timeout(_ABANDON_SECONDS):
+                    await self._surface.abandon()
 
     def changed(self) -> None:
         """Say that the text may have changed."""
@@ -83,13 +91,16 @@ class LiveAnswer:
     async def finish(self, text: str) -> bool:
         """Show the final text and end the carrier; return whether the whole answer was sent.
 
-        A carrier that is just being opened or updated gets to its end first, so that none is left behind.
+        A carrier that is just being opened or updated gets to its end first, so that none is left behind. A channel
+        that failed to show the answer growing still gets the final text.
         """
         self._closing = True
         self._changed.set()
         show, typing = self._tasks
         typing.cancel()
-        await show
+        await asyncio.wait([show])
+        if not show.cancelled() and (error := show.exception()) is not None:
+            _log.error("live answer failed", channel=self._target.chat.channel, error=type(error).__name__)
         return await self._surface.finish(text)
 
     async def _show(self) -> None:
@@ -114,11 +125,9 @@ class LiveAnswer:
 
 
 def _surface(bot: RunningBot, target: ReplyTarget, note: NoteCarrier) -> _Surface:
-    if isinstance(bot.channel, StreamsAnswers):
-        return _Streamed(bot, bot.channel, target)
-    if isinstance(bot.channel, EditsMessages):
-        return _Edited(bot, bot.channel, target, note)
-    return _FinalOnly(bot, target)
+    plain = _FinalOnly(bot, target)
+    surface = _Edited(bot, bot.channel, target, note) if isinstance(bot.channel, EditsMessages) else plain
+    return _Streamed(bot.channel, target, surface) if isinstance(bot.channel, StreamsAnswers) else surface
 
 
 class _FinalOnly:
@@ -140,33 +149,39 @@ class _FinalOnly:
         """Nothing is open; a message that was growing is known to the state."""
 
 
-class _Streamed(_FinalOnly):
-    """The channel has a carrier of its own, and a pace of its own for slower platforms."""
+class _Streamed:
+    """The channel has a carrier, which keeps its own pace on slow platforms; ``otherwise`` where it has none."""
 
-    pace = 0.05
-
-    def __init__(self, bot: RunningBot, channel: StreamsAnswers, target: ReplyTarget) -> None:
-        super().__init__(bot, target)
+    def __init__(self, channel: StreamsAnswers, target: ReplyTarget, otherwise: _Surface) -> None:
         self._channel = channel
-        self._stream: AnswerStream | None = None
+        self._target = target
+        self._otherwise = otherwise
+        self._asked = False
         self._shown = ""
+        self._stream: AnswerStream | None = None
+
+    @property
+    def pace(self) -> float:
+        return self._otherwise.pace if self._asked and self._stream is None else 0.05
 
     async def show(self, text: str) -> None:
-        if self._stream is None:
+        if not self._asked:
+            self._asked = True
             self._stream = await self._channel.begin(self._target)
-        self._shown = text
-        await self._stream.update(text)
+        if self._stream is None:
+            await self._otherwise.show(text)
+        else:
+            self._shown = text
+            await self._stream.update(text)
 
     async def finish(self, text: str) -> bool:
         if self._stream is not None and isinstance(await self._stream.finish(text), Sent):
             return True
-        return await super().finish(text)
+        return await self._otherwise.finish(text)
 
     async def abandon(self) -> None:
         if self._stream is not None:
-            with contextlib.suppress(TimeoutError):
-                async with self._bot.clock.timeout(_ABANDON_SECONDS):
-                    await self._stream.finish(self._shown)
+            await self._stream.finish(self._shown)
 
 
 class _Edited(_FinalOnly):
@@ -190,8 +205,8 @@ class _Edited(_FinalOnly):
         elif self._opened:
             return
         else:
-            self._opened = True
             outcome = await self._bot.channel.send(self._target, head)
+            self._opened = not isinstance(outcome, RetryAfter)
             if isinstance(outcome, Sent) and outcome.id is not None:
                 self._message = outcome.id
                 await self._note(outcome.id)
