@@ -46,8 +46,8 @@ class Parts:
     workspace: str
     clock: Clock = SYSTEM_CLOCK
 
-    def bot(self, key: BotKey, channel: Channel, replies: Delivery) -> RunningBot:
-        """Wire one bot."""
+    def bot(self, key: BotKey, channel: Channel, replies: Delivery, *, workspace: str | None = None) -> RunningBot:
+        """Wire one bot; ``workspace`` is its own in the configuration."""
         return RunningBot(
             key=key,
             channel=channel,
@@ -57,7 +57,7 @@ class Parts:
             clock=self.clock,
             references=LoggedReferences(),
             language=self.language,
-            workspace=self.workspace,
+            workspace=workspace or self.workspace,
             mint=mint,
         )
 

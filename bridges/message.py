@@ -5,14 +5,16 @@ A channel's module imports this module and its SDK, nothing else of ours.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType, Protocol, runtime_checkable
 
 from commands.model import AttachmentKind, ChatKey, ChatKind, SenderId
+from harness_client.clock import Clock
 
 EventId = NewType("EventId", str)
-"""What the platform repeats when it delivers the same message again (facts EAST 7, WEST 4)."""
+"""What the platform repeats when it delivers the same message again."""
 
 SentId = NewType("SentId", str)
 """A message of ours as the platform names it; needed to edit it and to know our own echo."""
@@ -64,6 +66,11 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """Not sent yet: the channel wrote it down and sends it when the person writes again, for only then it may."""
+
+
+@dataclass(frozen=True, slots=True)
 class RetryAfter:
     """Not sent; the platform asks to wait this many seconds."""
 
@@ -82,7 +89,7 @@ class NotSent(StrEnum):
     """It may or may not have arrived; never repeated blindly."""
 
 
-SendOutcome = Sent | RetryAfter | NotSent
+SendOutcome = Sent | Kept | RetryAfter | NotSent
 
 
 class Acceptance(StrEnum):
@@ -161,7 +168,10 @@ class Channel(Protocol):
         """
 
     async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
-        """Send one message as plain text: no parse mode, no link preview, mentions disarmed."""
+        """Send one message as plain text: no parse mode, no link preview, mentions disarmed.
+
+        Works from the first ``inbox.connected()`` until ``close``, also while ``run`` is not running.
+        """
 
     async def close(self) -> None:
         """Free what the channel holds; may be called at any time, more than once."""
@@ -190,8 +200,8 @@ class EditsMessages(Protocol):
 class StreamsAnswers(Protocol):
     """A channel with a live carrier of its own: a card, a stream reply, lines in a terminal."""
 
-    async def begin(self, target: ReplyTarget) -> AnswerStream:
-        """Open a carrier for one answer."""
+    async def begin(self, target: ReplyTarget) -> AnswerStream | None:
+        """Open a carrier for one answer; None where this chat has none: it streams by edits, or not at all."""
 
 
 class AnswerStream(Protocol):
@@ -223,9 +233,49 @@ class FetchesAttachments(Protocol):
         """Fetch at most ``limit`` bytes from the platform's own hosts over HTTPS. Raises OSError otherwise."""
 
 
+Menu = tuple[tuple[str, str], ...]
+"""Commands as a platform lists them: (name, description) pairs."""
+
+
 @runtime_checkable
 class PublishesCommands(Protocol):
     """A channel with a command menu."""
 
-    async def publish(self, commands: dict[str, tuple[tuple[str, str], ...]]) -> None:
-        """Publish (name, description) pairs per language code."""
+    async def publish(self, commands: Mapping[str, Menu]) -> None:
+        """Publish a menu per language code, the first one also for people of any other language.
+
+        Best effort, never raises: a bot without its menu still works.
+        """
+
+
+__all__ = [
+    "Acceptance",
+    "AnswerStream",
+    "AttachmentKind",
+    "Channel",
+    "ChannelStopped",
+    "ChatKey",
+    "ChatKind",
+    "Clock",
+    "Cursors",
+    "EditsMessages",
+    "EventId",
+    "FetchesAttachments",
+    "InboundAttachment",
+    "InboundMessage",
+    "Inbox",
+    "Limits",
+    "Menu",
+    "NotSent",
+    "PublishesCommands",
+    "ReplyTarget",
+    "RetryAfter",
+    "SendOutcome",
+    "SenderId",
+    "SendsReplies",
+    "Sent",
+    "SentId",
+    "ShowsTyping",
+    "Stop",
+    "StreamsAnswers",
+]

@@ -80,16 +80,24 @@ class Supervisor:
     async def run(self) -> None:
         """Keep the channel running until it stops for good or this task is cancelled; then close it.
 
-        A run begins only when the one before has ended. Cancellation ends within twice STOP_SECONDS.
+        Cancellation ends within twice STOP_SECONDS.
         """
         try:
-            await self._keep_running()
+            await self.keep_running()
         finally:
-            await self._bounded(self._channel.close())
-            if self._health.link is not Link.STOPPED:
-                self._turn_to(Link.CLOSED)
+            await self.close()
 
-    async def _keep_running(self) -> None:
+    async def close(self) -> None:
+        """Close the channel, which can send until then; within STOP_SECONDS."""
+        await self._bounded(self._channel.close())
+        if self._health.link is not Link.STOPPED:
+            self._turn_to(Link.CLOSED)
+
+    async def keep_running(self) -> None:
+        """Keep the channel running until it stops for good or this task is cancelled, and leave it open.
+
+        A run begins only when the one before has ended. Cancellation ends within STOP_SECONDS.
+        """
         failures = 0
         while True:
             self._turn_to(Link.CONNECTING)
@@ -100,7 +108,7 @@ class Supervisor:
             except asyncio.CancelledError:
                 raise
             except Exception as failure:  # noqa: BLE001 - the supervisor of a channel: one bot's failure stays its own
-                if stop := _stop_in(failure):
+                if stop := _stop_in(failure, self._health.bot.channel):
                     self._turn_to(Link.STOPPED, error=self._describe(stop), why=stop.why)
                     self._log.error("stopped", why=stop.why, error=self._health.error)
                     return
@@ -179,10 +187,12 @@ def _hear_out(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
-def _stop_in(failure: BaseException) -> ChannelStopped | None:
-    """Find ChannelStopped, also inside the group that a channel's own tasks raise."""
+def _stop_in(failure: BaseException, channel: str) -> ChannelStopped | None:
+    """Find why the channel must not be run again, also inside the group that its own tasks raise."""
     if isinstance(failure, ChannelStopped):
         return failure
+    if isinstance(failure, ModuleNotFoundError):
+        return ChannelStopped(Stop.MISCONFIGURED, f"{failure}: run pip install 'harness-im[{channel}]'")
     if isinstance(failure, BaseExceptionGroup):
-        return next((stop for inner in failure.exceptions if (stop := _stop_in(inner))), None)
+        return next((stop for inner in failure.exceptions if (stop := _stop_in(inner, channel))), None)
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from commands.budget import sendable
-from commands.model import Command, CommandRequest, CommandResult, Handler, Services
+from commands.model import Command, CommandRequest, CommandResult, Gate, Handler, Services
 from i18n import Key, Words
 
 
@@ -23,3 +23,8 @@ def helper(commands: Callable[[], Iterable[Command]]) -> Handler:
 def form(command: Command, words: Words) -> str:
     """Return how a command is typed, such as ``/history [count]``."""
     return f"/{command.name} {words(command.parameter)}" if command.parameter else f"/{command.name}"
+
+
+def menu(commands: Iterable[Command], words: Words) -> tuple[tuple[str, str], ...]:
+    """Return (name, summary) of what anybody may run, for a platform's command menu."""
+    return tuple((each.name, words(each.summary)) for each in commands if each.gate is not Gate.OWNER)

@@ -189,6 +189,13 @@ class Key(StrEnum):
     START_HOME_IN_USE = "start.home_in_use"
     START_NOT_READY = "start.not_ready"
 
+    RUN_READY = "run.ready"
+    RUN_UP = "run.up"
+    RUN_WAITING = "run.waiting"
+    RUN_STOPPED = "run.stopped"
+    RUN_NOT_SERVED = "run.not_served"
+    RUN_NO_BOTS = "run.no_bots"
+
 
 @functools.cache
 def _catalog(language: Language) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from bridges.cli.chat import chat
+from bridges.cli.run import run
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -14,3 +15,4 @@ def main() -> None:
 
 
 main.add_command(chat)
+main.add_command(run)

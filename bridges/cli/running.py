@@ -1,0 +1,128 @@
+"""Runs the configured bots: configuration, state, host, then every bot at once until somebody ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+
+from bridges.access import Policies
+from bridges.app import Parts, open_parts
+from bridges.channels import NotServed, Surroundings, build
+from bridges.cli.problems import worded
+from bridges.config import AnyBot, Config, environment, load, locate
+from bridges.config_error import ConfigError
+from bridges.intake import Policy
+from bridges.log import Redactor, logging_to
+from bridges.serve import ServedBot, serve
+from bridges.state import BotKey, StateError
+from bridges.supervise import Health, Link
+from harness_client.embedded import EmbeddedError
+from harness_client.errors import HarnessError
+from harness_client.types import Health as HostHealth
+from i18n import Key, Language, Words
+
+OK, FAILED, MISUSED = 0, 1, 2
+
+READY_SECONDS: Final = 10.0
+"""How long the ready line waits for links that are still being made."""
+
+LOOK_SECONDS: Final = 0.02
+"""How often it looks; nothing announces that the last of several links is up."""
+
+
+def serve_all(path: Path | None) -> int:
+    """Serve until a signal and return the exit code: 0, 1 for host or state, 2 for the configuration."""
+    try:
+        config = load(path, environment())
+    except ConfigError as error:
+        click.echo(Words(Language.ZH)(error.key, **error.values), err=True)
+        return MISUSED
+    words = Words(config.language)
+    if not config.bots:
+        click.echo(words(Key.RUN_NO_BOTS, path=locate(path, environment())), err=True)
+        return MISUSED
+    redact = Redactor(config.secrets())
+    with logging_to(sys.stderr, redact):
+        return asyncio.run(_run(config, path, words, redact))
+
+
+async def _run(config: Config, path: Path | None, words: Words, redact: Redactor) -> int:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    address = config.harness.address
+    try:
+        async with open_parts(config, environment(), redact) as parts:
+            await parts.state.bots.settle([_key(bot) for bot in config.bots])
+            policies = Policies.following(path, environment())
+            served, unknown = _bots(config.bots, parts, policies, redact)
+            host = await parts.harness.health()
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(serve(served, stop))
+                await _settled(parts, served, stop)
+                click.echo(_ready(parts, host, served, unknown, words))
+    except (StateError, HarnessError, EmbeddedError) as error:
+        click.echo(worded(error, words, address=address.base if address else "127.0.0.1"), err=True)
+        return FAILED
+    return OK
+
+
+def _key(bot: AnyBot) -> BotKey:
+    return BotKey(bot.channel, bot.name)
+
+
+def _bots(
+    bots: Sequence[AnyBot], parts: Parts, policies: Policies, redact: Redactor
+) -> tuple[list[ServedBot], list[BotKey]]:
+    """Make every bot whose channel this version serves; the others are named."""
+    served, unknown = [], []
+    for bot in bots:
+        key = _key(bot)
+        try:
+            channel = build(bot, Surroundings(parts.state.cursors(key), parts.clock, redact.hide))
+        except NotServed:
+            unknown.append(key)
+            continue
+        policy = Policy(partial(policies.of, key))
+        served.append(ServedBot(parts, key, channel, policy, redact=redact, workspace=bot.workspace))
+    return served, unknown
+
+
+async def _settled(parts: Parts, served: Sequence[ServedBot], stop: asyncio.Event) -> None:
+    """Wait until every link is up, stopped or failing, READY_SECONDS at most."""
+    until = parts.clock.monotonic() + READY_SECONDS
+    while not stop.is_set() and parts.clock.monotonic() < until:
+        if not any(bot.health.link in {Link.CLOSED, Link.CONNECTING} for bot in served):
+            return
+        await parts.clock.sleep(LOOK_SECONDS)
+
+
+def _ready(parts: Parts, host: HostHealth, served: Sequence[ServedBot], unknown: Sequence[BotKey], words: Words) -> str:
+    """Return the ready line, and a line for each bot."""
+    healths = [bot.health for bot in served]
+    ready = words(
+        Key.RUN_READY,
+        up=sum(health.link is Link.UP for health in healths),
+        all=len(healths) + len(unknown),
+        generation=host.generation,
+        version=host.version or "",
+        address=parts.harness.address.base,
+    )
+    lines = [" ".join(ready.split()), *(_told(health, words) for health in healths)]
+    if parts.state.set_aside is not None:
+        lines.append(words(Key.STATE_SET_ASIDE, path=parts.state.set_aside))
+    return "\n".join([*lines, *(words(Key.RUN_NOT_SERVED, bot=key) for key in unknown)])
+
+
+def _told(health: Health, words: Words) -> str:
+    if health.link is Link.UP:
+        return words(Key.RUN_UP, bot=health.bot)
+    key = Key.RUN_STOPPED if health.link is Link.STOPPED else Key.RUN_WAITING
+    return words(key, bot=health.bot, error=health.error or "").rstrip()

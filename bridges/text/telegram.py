@@ -1,0 +1,182 @@
+"""Telegram: a bot of @BotFather, over the Bot API's long polls.
+
+An update is confirmed by the next poll, so only after ``inbox.accept`` returned: what a crash swallows is delivered
+again. No poll ever starts from a stored offset, because update ids start anew after a quiet week and one above them
+would confirm messages nobody read (facts WEST 2.1). The SDK is loaded when the bot first runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import itertools
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from bridges.message import (
+    AnswerStream,
+    Clock,
+    InboundAttachment,
+    Inbox,
+    Limits,
+    Menu,
+    NotSent,
+    ReplyTarget,
+    RetryAfter,
+    SendOutcome,
+    SentId,
+)
+
+if TYPE_CHECKING:
+    from bridges.text.telegram_api import BotApi
+
+POLL_SECONDS: Final = 25
+"""How long the server holds a poll that has nothing to tell."""
+
+DEAF_SECONDS: Final = 15.0
+"""How much longer a poll may take before its link counts as dead."""
+
+GROUP_EDIT_SECONDS: Final = 4.0
+"""A group takes 20 messages a minute, edits included; this leaves some for replies."""
+
+DRAFT_SECONDS: Final = 0.7
+
+GROUPS_REMEMBERED: Final = 1_000
+
+
+class TelegramChannel:
+    """One bot. Private chats see an answer grow as a draft where the platform offers them, groups by edits."""
+
+    limits = Limits(text=4_096, gap=1.0)
+    pace = 1.5
+    typing_seconds = 5.0
+
+    def __init__(self, name: str, *, token: str, api: str | None, clock: Clock) -> None:
+        """Know the token, and the address of another Bot API server, without a path, if any."""
+        self._name = name
+        self._token = token
+        self._address = api or "https://api.telegram.org"
+        self._clock = clock
+        self._api: BotApi | None = None
+        self._drafts = itertools.count(1)
+        self._offers_drafts = True
+        self._edited: OrderedDict[int, float] = OrderedDict()
+
+    async def run(self, inbox: Inbox) -> None:
+        """Poll until cancelled; see :meth:`bridges.message.Channel.run`."""
+        api = await self._opened()
+        from bridges.text.telegram_parse import parse  # noqa: PLC0415 - needs the SDK, which is loaded now
+
+        me = await api.log_in()
+        offset, timeout = None, 0  # the first poll returns at once and shows that the link is good
+        while True:
+            async with self._clock.timeout(timeout + DEAF_SECONDS):
+                updates = await api.updates(offset, timeout)
+            if isinstance(updates, RetryAfter):
+                await self._clock.sleep(updates.seconds)
+                continue
+            if not timeout:
+                timeout = POLL_SECONDS
+                inbox.connected()
+            for update in updates:
+                message = parse(update, me, self._name)
+                if message is not None:
+                    await inbox.accept(message)
+                offset = max(offset or 0, update.update_id + 1)
+
+    async def _opened(self) -> BotApi:
+        if self._api is None:
+            await asyncio.to_thread(importlib.import_module, "telegram")  # takes a second, which the loop has not
+            from bridges.text.telegram_api import BotApi  # noqa: PLC0415 - needs the SDK
+
+            self._api = BotApi(self._token, self._address)
+        return self._api
+
+    async def close(self) -> None:
+        """See :meth:`bridges.message.Channel.close`."""
+        api, self._api = self._api, None
+        if api is not None:
+            await api.close()
+
+    async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
+        """See :meth:`bridges.message.Channel.send`."""
+        if self._api is None:
+            return NotSent.REJECTED
+        return await self._api.send(*place_of(target), text)
+
+    async def edit(self, target: ReplyTarget, message: SentId, text: str) -> SendOutcome:
+        """See :meth:`bridges.message.EditsMessages.edit`; a group's next edit waits until it may come."""
+        if self._api is None:
+            return NotSent.REJECTED
+        chat, _ = place_of(target)
+        wait = self._until_next_edit(chat)
+        return RetryAfter(wait) if wait > 0 else await self._api.edit(chat, int(message), text)
+
+    def _until_next_edit(self, chat: int) -> float:
+        """Return the seconds until an edit may be sent; 0 when it is sent now. A group's id is negative."""
+        if chat > 0:
+            return 0.0
+        now = self._clock.monotonic()
+        wait = self._edited.get(chat, -GROUP_EDIT_SECONDS) + GROUP_EDIT_SECONDS - now
+        if wait <= 0:
+            self._edited[chat] = now
+            self._edited.move_to_end(chat)
+            while len(self._edited) > GROUPS_REMEMBERED:
+                self._edited.popitem(last=False)
+        return max(0.0, wait)
+
+    async def begin(self, target: ReplyTarget) -> AnswerStream | None:
+        """Open a draft in a private chat, while the platform offers them."""
+        chat, _ = place_of(target)
+        return _Draft(self, target, next(self._drafts)) if chat > 0 and self._offers_drafts and self._api else None
+
+    async def draft(self, target: ReplyTarget, number: int, text: str) -> None:
+        """Show a draft; once the platform refuses one, answers grow by edits from then on."""
+        if self._api is not None and not await self._api.draft(*place_of(target), number, text):
+            self._offers_drafts = False
+
+    async def typing(self, target: ReplyTarget) -> None:
+        """See :meth:`bridges.message.ShowsTyping.typing`."""
+        if self._api is not None:
+            await self._api.typing(*place_of(target))
+
+    async def fetch(self, attachment: InboundAttachment, limit: int) -> bytes:
+        """See :meth:`bridges.message.FetchesAttachments.fetch`."""
+        if self._api is None:
+            raise ConnectionError("the bot is not connected")
+        return await self._api.fetch(attachment.handle, limit)
+
+    async def publish(self, commands: Mapping[str, Menu]) -> None:
+        """See :meth:`bridges.message.PublishesCommands.publish`."""
+        if self._api is None:
+            return
+        everybody = [(None, menu) for menu in list(commands.values())[:1]]
+        for language, menu in [*everybody, *commands.items()]:
+            if not await self._api.set_menu(language, menu):
+                structlog.get_logger(__name__).warning("command menu not published", language=language)
+
+
+class _Draft:
+    """An answer that grows as a draft, which is only ever a preview: the answer itself is sent as a message."""
+
+    def __init__(self, channel: TelegramChannel, target: ReplyTarget, number: int) -> None:
+        self._channel = channel
+        self._target = target
+        self._number = number
+
+    async def update(self, text: str) -> None:
+        """Show the beginning of the answer."""
+        await self._channel.draft(self._target, self._number, text)
+
+    async def finish(self, text: str) -> SendOutcome:
+        """Leave the answer to be sent, which takes the draft away."""
+        return NotSent.TOO_LONG
+
+
+def place_of(target: ReplyTarget) -> tuple[int, int | None]:
+    """Read a route: the chat's id and the topic's, if any."""
+    chat, _, topic = target.route.partition("/")
+    return int(chat), int(topic) if topic else None

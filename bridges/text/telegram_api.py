@@ -1,0 +1,241 @@
+"""The edge to python-telegram-bot: its calls in our words, its errors as our outcomes. Imports the SDK."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections.abc import Awaitable
+from typing import Final
+
+import aiohttp
+import httpx
+import structlog
+from telegram import Bot, BotCommand, LinkPreviewOptions, Message, Update, User
+from telegram.constants import ChatAction, UpdateType
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    TelegramError,
+)
+from telegram.error import RetryAfter as FloodControl
+from telegram.request import HTTPXRequest
+
+from bridges.message import (
+    ChannelStopped,
+    Menu,
+    NotSent,
+    RetryAfter,
+    SendOutcome,
+    Sent,
+    SentId,
+    Stop,
+)
+
+CONNECTIONS: Final = 32
+"""Sends and edits of one bot at the same time."""
+
+POLL_CONNECTIONS: Final = 4
+"""A poll torn down in flight may keep its connection busy for a while; the next one needs another."""
+
+ANSWER_SECONDS: Final = 15.0
+"""How long a send waits for its answer; afterwards nobody knows whether it arrived."""
+
+UNREACHED_SECONDS: Final = 2.0
+"""When to try again what never left this machine."""
+
+FETCH_SECONDS: Final = 60.0
+
+_NO_PREVIEW: Final = LinkPreviewOptions(is_disabled=True)
+_NEVER_LEFT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+_REFUSALS: Final = (
+    ("message is not modified", None),
+    ("message is too long", NotSent.TOO_LONG),
+    ("chat not found", NotSent.BLOCKED),
+    ("not enough rights", NotSent.BLOCKED),
+    ("have no rights", NotSent.BLOCKED),
+    ("topic_closed", NotSent.BLOCKED),
+    ("need administrator rights", NotSent.BLOCKED),
+)
+"""What a "Bad Request" says, in lower case, and what it means to us; None: the message reads so already."""
+
+
+class BotApi:
+    """The calls one bot makes. ``address`` is the server, without a path."""
+
+    def __init__(self, token: str, address: str) -> None:
+        base = address.rstrip("/")
+        self._files = f"{base}/file/bot{token}/"
+        self._requests = (
+            HTTPXRequest(CONNECTIONS, read_timeout=ANSWER_SECONDS, pool_timeout=ANSWER_SECONDS),
+            HTTPXRequest(POLL_CONNECTIONS, pool_timeout=5.0),
+        )
+        self._bot = Bot(
+            token,
+            base_url=f"{base}/bot",
+            base_file_url=f"{base}/file/bot",
+            request=self._requests[0],
+            get_updates_request=self._requests[1],
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for request in self._requests:
+            await request.shutdown()
+
+    # -- in ----------------------------------------------------------------------------------------------------------
+
+    async def log_in(self) -> User:
+        """Return who we are, and take the place of a webhook. Raises ChannelStopped, ConnectionError."""
+        try:
+            me = await self._bot.get_me()
+            await self._bot.delete_webhook(drop_pending_updates=False)
+        except TelegramError as error:
+            raise _lost(error) from None
+        return me
+
+    async def updates(self, offset: int | None, timeout: int) -> list[Update] | RetryAfter:
+        """Poll once; updates in the order of their ids. Raises ChannelStopped, ConnectionError."""
+        try:
+            updates = await self._bot.get_updates(
+                offset=offset, timeout=datetime.timedelta(seconds=timeout), allowed_updates=[UpdateType.MESSAGE]
+            )
+        except FloodControl as error:
+            return RetryAfter(_seconds(error))
+        except TelegramError as error:
+            raise _lost(error) from None
+        return sorted(updates, key=lambda update: update.update_id)
+
+    async def fetch(self, file_id: str, limit: int) -> bytes:
+        """Fetch at most ``limit`` bytes of a file. Raises OSError."""
+        try:
+            file = await self._bot.get_file(file_id)
+        except TelegramError as error:
+            raise OSError(f"no such file: {type(error).__name__}") from None
+        if file.file_path is None or not file.file_path.startswith(self._files):
+            raise OSError("the file is elsewhere")
+        try:
+            return await _download(file.file_path, limit)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise OSError(f"file not fetched: {type(error).__name__}") from None
+
+    # -- out ---------------------------------------------------------------------------------------------------------
+
+    async def send(self, chat: int, topic: int | None, text: str) -> SendOutcome:
+        """Send one message; a group that became a supergroup is followed."""
+        try:
+            return await _outcome(self._send(chat, topic, text))
+        except ChatMigrated as error:
+            return await self.send(error.new_chat_id, topic, text) if error.new_chat_id != chat else NotSent.BLOCKED
+
+    def _send(self, chat: int, topic: int | None, text: str) -> Awaitable[Message]:
+        return self._bot.send_message(chat, text, message_thread_id=topic, link_preview_options=_NO_PREVIEW)
+
+    async def edit(self, chat: int, message: int, text: str) -> SendOutcome:
+        """Replace the text of our message."""
+        try:
+            return await _outcome(
+                self._bot.edit_message_text(text, chat, message, link_preview_options=_NO_PREVIEW), SentId(str(message))
+            )
+        except ChatMigrated:
+            return NotSent.REJECTED
+
+    async def draft(self, chat: int, topic: int | None, number: int, text: str) -> bool:
+        """Show a draft; False when the platform does not offer them here."""
+        try:
+            await self._bot.send_message_draft(chat, number, text, message_thread_id=topic)
+        except (BadRequest, InvalidToken):  # InvalidToken: an older server does not know the method
+            return False
+        except TelegramError:
+            pass  # a preview more or less
+        return True
+
+    async def typing(self, chat: int, topic: int | None) -> None:
+        """Show that the bot is at work."""
+        with contextlib.suppress(TelegramError):
+            await self._bot.send_chat_action(chat, ChatAction.TYPING, message_thread_id=topic)
+
+    async def set_menu(self, language: str | None, menu: Menu) -> bool:
+        """Publish the command menu of a language, None for everybody else; False when it was refused."""
+        try:
+            await self._bot.set_my_commands([BotCommand(*each) for each in menu], language_code=language)
+        except TelegramError as error:
+            structlog.get_logger(__name__).warning("command menu refused", error=type(error).__name__)
+            return False
+        return True
+
+
+def _lost(error: TelegramError) -> Exception:
+    """Return what a failed poll means for the link; the SDK's own texts may hold the token."""
+    if isinstance(error, InvalidToken):
+        return ChannelStopped(Stop.NEEDS_LOGIN, "Telegram refuses the token; get a new one from @BotFather")
+    if isinstance(error, Conflict):
+        return ConnectionError("another program polls with this token, or a webhook was set for it")
+    return ConnectionError(type(error).__name__)
+
+
+async def _outcome(call: Awaitable[Message | bool], known: SentId | None = None) -> SendOutcome:
+    """Await a call about the message ``known``, or a new one. ChatMigrated passes."""
+    try:
+        message = await call
+    except ChatMigrated:
+        raise
+    except TelegramError as error:
+        return _failure(error, known)
+    return Sent(known or (SentId(str(message.message_id)) if isinstance(message, Message) else None))
+
+
+def _failure(error: TelegramError, known: SentId | None) -> SendOutcome:
+    """Read an error; the order counts, for BadRequest and TimedOut are NetworkErrors."""
+    match error:
+        case FloodControl():
+            outcome: SendOutcome = RetryAfter(_seconds(error))
+        case Forbidden():
+            outcome = NotSent.BLOCKED
+        case InvalidToken():
+            outcome = NotSent.REAUTHENTICATE
+        case BadRequest():
+            outcome = _refused(str(error), known)
+        case NetworkError():
+            outcome = _unanswered(error)
+        case _:
+            outcome = NotSent.REJECTED
+    return outcome
+
+
+def _refused(text: str, known: SentId | None) -> SendOutcome:
+    for words, outcome in _REFUSALS:
+        if words in text.lower():
+            return outcome or Sent(known)
+    return NotSent.REJECTED
+
+
+def _unanswered(error: NetworkError) -> SendOutcome:
+    if isinstance(error.__cause__, _NEVER_LEFT):
+        return RetryAfter(UNREACHED_SECONDS)
+    return RetryAfter(UNREACHED_SECONDS) if "too many requests" in str(error).lower() else NotSent.UNKNOWN
+
+
+def _seconds(error: FloodControl) -> float:
+    wait = error.retry_after
+    return wait.total_seconds() if isinstance(wait, datetime.timedelta) else float(wait)
+
+
+async def _download(url: str, limit: int) -> bytes:
+    timeout = aiohttp.ClientTimeout(total=FETCH_SECONDS)
+    async with (
+        aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
+        session.get(url, allow_redirects=False) as answer,
+    ):
+        if answer.status != 200:
+            raise OSError(f"file not fetched: HTTP {answer.status}")
+        data = b""
+        async for part in answer.content.iter_chunked(65_536):
+            data += part
+            if len(data) > limit:
+                raise OSError(f"the file is larger than {limit} bytes")
+        return data

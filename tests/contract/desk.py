@@ -1,0 +1,130 @@
+"""One bot on one simulated platform: the real wiring of ``run`` around the real channel, against a fake host."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+from bridges.app import Parts
+from bridges.config import Access
+from bridges.intake import Policy
+from bridges.message import Acceptance, EventId, InboundMessage
+from bridges.serve import Observer, ServedBot
+from bridges.state import State
+from bridges.state.sqlite import open_state
+from bridges.supervise import Link
+from commands.model import ChatKey, ChatKind, Outcome
+from harness_client.address import Address
+from harness_client.client import HarnessClient
+from harness_client.clock import SystemClock
+from harness_client.types import SessionId
+from i18n import Language, Words
+from tests.bridges.bench import eventually
+from tests.contract.platform import Platform
+from tests.fakes.harness import FakeHarness, Obj, Session
+
+WRITES = frozenset({"session.prompt", "session/prompt", "session.create", "session/create"})
+
+
+class SwiftClock(SystemClock):
+    """Real time for those who measure it; whoever waits waits a twentieth."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(0.0, seconds) / 20)
+
+    def timeout(self, seconds: float) -> AbstractAsyncContextManager[object]:
+        return asyncio.timeout(max(0.0, seconds) / 2)
+
+
+class Desk:
+    """What a case of the table sees."""
+
+    def __init__(self, host: FakeHarness, platform: Platform, state: State, language: Language) -> None:
+        self.host = host
+        self.platform = platform
+        self.state = state
+        self.words = Words(language)
+        self.access = Access(
+            direct=frozenset({platform.member}), group=frozenset({platform.member}), owners=frozenset()
+        )
+        self.accepted: list[tuple[InboundMessage, Acceptance]] = []
+        self.outcomes: dict[EventId, Outcome] = {}
+        self._ids = itertools.count(1)
+
+    @property
+    def observer(self) -> Observer:
+        return Observer(
+            accepted=lambda message, acceptance: self.accepted.append((message, acceptance)),
+            settled=self.outcomes.__setitem__,
+        )
+
+    @property
+    def acceptances(self) -> Counter[Acceptance]:
+        return Counter(acceptance for _, acceptance in self.accepted)
+
+    @property
+    def chat(self) -> ChatKey:
+        """The chat that spoke last."""
+        return self.accepted[-1][0].chat
+
+    @property
+    def writes(self) -> list[str]:
+        """The calls that made a session or a prompt, in order."""
+        return [call.name for call in self.host.calls if call.name in WRITES]
+
+    async def ask(self, text: str, *, chat: ChatKind = ChatKind.DIRECT) -> list[str]:
+        """Let the member say something; return what the bot said in the chat by the end of it."""
+        before = len(self.platform.heard(chat))
+        await self.platform.says(text, chat=chat)
+        await self.settled()
+        return self.platform.heard(chat)[before:]
+
+    async def settled(self) -> None:
+        """Wait until everything that was taken on is over."""
+        await eventually(lambda: self.acceptances[Acceptance.ACCEPTED] == len(self.outcomes))
+
+    async def bind(self, *, messages: int = 0, length: int = 0) -> Session:
+        """Bind the member's direct chat to a session of so many messages, each of about ``length`` characters."""
+        session = self.host.session()
+        for number in range(messages // 2):
+            turn = session.start()
+            session.user(f"question {number} ".ljust(length, "q"))
+            session.assistant(f"answer {number} ".ljust(length, "a"), turn=turn)
+            session.end(turn=turn)
+        await self.ask("/status")
+        chats = self.state.chats
+        await chats.bind(self.chat, SessionId(session.id), expected=await chats.get(self.chat))
+        return session
+
+
+@asynccontextmanager
+async def desk_at(host: FakeHarness, platform: Platform, folder: Path, language: Language) -> AsyncIterator[Desk]:
+    """Serve one bot on the platform; yields once it is connected."""
+    clock = SwiftClock()
+    async with open_state(folder / "state.db") as state, HarnessClient(Address.parse(host.url)) as harness:
+        desk = Desk(host, platform, state, language)
+        parts = Parts(harness, state, language, host.world.cwd, clock)
+        bot = ServedBot(
+            parts,
+            platform.bot,
+            platform.channel(clock),
+            Policy(lambda: desk.access),
+            redact=str,
+            observer=desk.observer,
+        )
+        stop = asyncio.Event()
+        serving = asyncio.create_task(bot.serve(stop))
+        try:
+            await eventually(lambda: bot.health.link is Link.UP or bool(bot.health.error))
+            assert bot.health.link is Link.UP, bot.health
+            yield desk
+        finally:
+            stop.set()
+            await serving
+
+
+__all__ = ["Desk", "Obj", "desk_at"]

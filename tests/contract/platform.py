@@ -1,0 +1,86 @@
+"""What the acceptance table asks of a row: a simulated platform with the product's real channel beside it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from enum import StrEnum, auto
+from typing import Protocol
+
+from bridges.message import Channel
+from bridges.state import BotKey
+from commands.model import AttachmentKind, ChatKind, SenderId
+from harness_client.clock import Clock
+
+
+class Trait(StrEnum):
+    """What a platform may lack by its nature; a case that needs it is then not in the channel's row."""
+
+    GROUPS = auto()
+    STRANGERS = auto()
+    """Anybody may write to the bot."""
+    ATTACHMENTS = auto()
+    REDELIVERY = auto()
+    """An event may be delivered twice, under the same id."""
+    ECHO = auto()
+    """The bot's own messages may be delivered back to it."""
+    REFUSALS = auto()
+    """The platform may refuse a message of the bot."""
+    STREAMING = auto()
+    """An answer is seen while it grows."""
+    SEGMENTS = auto()
+    """A reply of several segments is several messages."""
+
+
+class Platform(Protocol):
+    """One simulated platform with two people and two chats: a direct one with each of them, and one group.
+
+    ``says``, ``again`` and ``echo`` return once the channel is through with the event: it acknowledged it, or would
+    not hear it again. They are called while the channel runs, after it said ``connected``.
+    """
+
+    bot: BotKey
+    member: SenderId
+    stranger: SenderId
+
+    def channel(self, clock: Clock) -> Channel:
+        """Return the product's channel as :func:`bridges.channels.build` makes it, pointed at this platform."""
+
+    async def says(
+        self,
+        text: str,
+        *,
+        sender: SenderId | None = None,
+        chat: ChatKind = ChatKind.DIRECT,
+        addressed: bool = True,
+        attachment: AttachmentKind | None = None,
+        id: str | None = None,  # noqa: A002 - the natural word
+    ) -> None:
+        """Let a person, ``member`` unless said otherwise, send a message; in a group it mentions the bot if addressed.
+
+        ``id`` names the event for :meth:`again`.
+        """
+
+    async def again(self, id: str) -> None:  # noqa: A002 - the natural word
+        """Deliver the event ``id`` once more."""
+
+    async def echo(self) -> None:
+        """Deliver the bot's newest message back to it."""
+
+    def heard(self, chat: ChatKind = ChatKind.DIRECT, sender: SenderId | None = None) -> list[str]:
+        """Return the bot's messages in a chat, oldest first, each as it reads now; previews of one are left out."""
+
+    def glimpsed(self) -> list[str]:
+        """Return every text anybody saw of the bot in the member's direct chat, previews and edits included."""
+
+    def refuse(self, nth: int) -> None:
+        """Refuse, for good, the ``nth`` message the bot sends from now on, counted from 1."""
+
+
+class Row(Protocol):
+    """What a module in :mod:`tests.contract.rows` offers."""
+
+    LACKS: frozenset[Trait]
+    """Only what the platform itself does not have: cases that need it are not in this row."""
+
+    def platform(self) -> AbstractAsyncContextManager[Platform]:
+        """Open the platform; on leaving it nothing is left running."""

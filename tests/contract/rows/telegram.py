@@ -1,0 +1,102 @@
+"""Telegram's row: the real SDK against the fake Bot API."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bridges.channels import Surroundings, build
+from bridges.config import Api, Telegram
+from bridges.message import Channel
+from bridges.secret import Secret
+from bridges.state import BotKey
+from commands.model import AttachmentKind, ChatKind, SenderId
+from harness_client.clock import Clock
+from tests.contract.platform import Platform, Trait
+from tests.contract.rows import Memory
+from tests.fakes.telegram import GROUP_ID, ME, TELLER, FakeTelegram, Obj
+from tests.fakes.telegram.updates import entities, private, supergroup
+
+LACKS: frozenset[Trait] = frozenset()
+STRANGER = 1_002
+
+_FILES: dict[AttachmentKind, Obj] = {
+    AttachmentKind.IMAGE: {"photo": [{"file_id": "f", "file_unique_id": "u", "width": 9, "height": 9}]},
+    AttachmentKind.FILE: {"document": {"file_id": "f", "file_unique_id": "u", "file_name": "notes.txt"}},
+    AttachmentKind.VIDEO: {
+        "video": {"file_id": "f", "file_unique_id": "u", "width": 9, "height": 9, "duration": 1},
+    },
+    AttachmentKind.AUDIO: {"voice": {"file_id": "f", "file_unique_id": "u", "duration": 1}},
+    AttachmentKind.STICKER: {
+        "sticker": {
+            "file_id": "f", "file_unique_id": "u", "type": "regular", "width": 9, "height": 9,
+            "is_animated": False, "is_video": False,
+        },
+    },
+}  # fmt: skip
+
+
+class TelegramPlatform:
+    """See :class:`tests.contract.platform.Platform`."""
+
+    bot = BotKey("telegram", "ops")
+    member = SenderId(str(TELLER))
+    stranger = SenderId(str(STRANGER))
+
+    def __init__(self, fake: FakeTelegram) -> None:
+        self.fake = fake
+        self._updates: dict[str, Obj] = {}
+
+    def channel(self, clock: Clock) -> Channel:
+        table = Telegram(name=self.bot.name, token=Secret(self.fake.token), endpoints=Api(api=self.fake.api))
+        return build(table, Surroundings(Memory(), clock, lambda _: None))
+
+    async def says(
+        self,
+        text: str,
+        *,
+        sender: SenderId | None = None,
+        chat: ChatKind = ChatKind.DIRECT,
+        addressed: bool = True,
+        attachment: AttachmentKind | None = None,
+        id: str | None = None,  # noqa: A002 - the protocol's word
+    ) -> None:
+        who = int(sender or self.member)
+        where = supergroup() if chat is ChatKind.GROUP else private(who)
+        if chat is ChatKind.GROUP and addressed:
+            text = f"@{ME['username']} {text}"
+        message = self.fake.write.message(text, sender=who, chat=where)
+        if attachment is not None:
+            message |= {"caption": message.pop("text"), "caption_entities": entities(text), **_FILES[attachment]}
+            del message["entities"]
+        update = self.fake.write.update(message)
+        self._updates[id or ""] = update
+        await self._deliver(update)
+
+    async def again(self, id: str) -> None:  # noqa: A002 - the protocol's word
+        await self._deliver(dict(self._updates[id]))
+
+    async def echo(self) -> None:
+        said = self.fake.said[-1]
+        own = self.fake.write.message(said.texts[-1], chat=private(said.chat))
+        await self._deliver(self.fake.write.update(own | {"message_id": said.id, "from": ME}))
+
+    def heard(self, chat: ChatKind = ChatKind.DIRECT, sender: SenderId | None = None) -> list[str]:
+        return self.fake.texts(GROUP_ID if chat is ChatKind.GROUP else int(sender or self.member))
+
+    def glimpsed(self) -> list[str]:
+        drafts = [text for _, _, text in self.fake.drafts]
+        return drafts + [text for said in self.fake.said if said.chat == TELLER for text in said.texts]
+
+    def refuse(self, nth: int) -> None:
+        self.fake.fail("sendMessage", status=400, description="Bad Request: not enough rights", after=nth - 1)
+
+    async def _deliver(self, update: Obj) -> None:
+        await self.fake.deliver(update)
+        await self.fake.taken(update)
+
+
+@asynccontextmanager
+async def platform() -> AsyncIterator[Platform]:
+    async with FakeTelegram() as fake:
+        yield TelegramPlatform(fake)

@@ -1,0 +1,80 @@
+"""The terminal's row: the channel of a script, over pipes of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bridges.access import OPERATOR
+from bridges.message import Channel
+from bridges.state import BotKey
+from bridges.terminal.chat import CHAT
+from bridges.terminal.script import ScriptChannel, as_json
+from commands.model import AttachmentKind, ChatKind, SenderId
+from harness_client.clock import Clock
+from tests.contract.platform import Platform, Trait
+
+LACKS = frozenset({
+    Trait.GROUPS, Trait.STRANGERS, Trait.ATTACHMENTS, Trait.REDELIVERY, Trait.ECHO, Trait.REFUSALS, Trait.STREAMING,
+    Trait.SEGMENTS,
+})  # fmt: skip
+
+
+class TerminalPlatform:
+    """See :class:`tests.contract.platform.Platform`. Whoever sits at the terminal is alone there."""
+
+    bot = BotKey(CHAT.channel, CHAT.bot)
+    member = OPERATOR
+    stranger = SenderId("nobody")
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[str] = asyncio.Queue()
+        self._out = io.BytesIO()
+
+    def channel(self, clock: Clock) -> Channel:
+        del clock
+        return ScriptChannel(self._typed(), self._out, as_json, lambda: str(uuid.uuid4()))
+
+    async def _typed(self) -> AsyncIterator[str]:
+        while True:
+            yield await self._lines.get()
+            self._lines.task_done()
+
+    async def says(
+        self,
+        text: str,
+        *,
+        sender: SenderId | None = None,
+        chat: ChatKind = ChatKind.DIRECT,
+        addressed: bool = True,
+        attachment: AttachmentKind | None = None,
+        id: str | None = None,  # noqa: A002 - the protocol's word
+    ) -> None:
+        assert (sender or OPERATOR, chat, attachment) == (OPERATOR, ChatKind.DIRECT, None)
+        await self._lines.put(text)
+        await self._lines.join()
+
+    async def again(self, id: str) -> None:  # noqa: A002 - the protocol's word
+        raise AssertionError("nothing is delivered twice")
+
+    async def echo(self) -> None:
+        raise AssertionError("a terminal does not talk back")
+
+    def heard(self, chat: ChatKind = ChatKind.DIRECT, sender: SenderId | None = None) -> list[str]:
+        replies = [json.loads(line) for line in self._out.getvalue().splitlines()]
+        return ["".join(segment["text"] for segment in reply["segments"]) for reply in replies]
+
+    def glimpsed(self) -> list[str]:
+        return self.heard()
+
+    def refuse(self, nth: int) -> None:
+        raise AssertionError("a pipe takes everything")
+
+
+@asynccontextmanager
+async def platform() -> AsyncIterator[Platform]:
+    yield TerminalPlatform()

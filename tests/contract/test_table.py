@@ -1,0 +1,61 @@
+"""Every case of the table on every row, against both host generations. Simulated platforms: nothing here is live."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from bridges.config import AnyBot
+from harness_client.types import Generation
+from tests.contract import rows
+from tests.contract.desk import desk_at
+from tests.contract.platform import Row
+from tests.contract.table import CASES, Case
+from tests.fakes.harness import FakeHarness
+from tests.guards.sources import ROOT, texts
+
+ROWS: dict[str, Row] = {
+    found.name: importlib.import_module(f"{rows.__name__}.{found.name}")
+    for found in pkgutil.iter_modules(rows.__path__)
+}
+
+NOT_YET_BUILT = frozenset({"slack", "discord", "whatsapp", "feishu", "dingtalk", "wecom", "qq", "weixin"})
+"""Channels the configuration knows and this version cannot serve; it ends empty."""
+
+CHANNELS = {str(table.__struct_config__.tag) for table in get_args(AnyBot)}
+
+
+TABLE = [
+    pytest.param(row, case, id=f"{name}-{case.name}")
+    for name, row in ROWS.items()
+    for case in CASES
+    if not case.needs & row.LACKS
+]
+
+
+@pytest.mark.parametrize("generation", Generation)
+@pytest.mark.parametrize(("row", "case"), TABLE)
+async def test_table(row: Row, case: Case, generation: Generation, tmp_path: Path) -> None:
+    async with (
+        row.platform() as platform,
+        FakeHarness(generation) as host,
+        desk_at(host, platform, tmp_path, case.language) as desk,
+    ):
+        await case.run(desk)
+
+
+def test_nothing_is_missing_that_is_not_named_as_missing() -> None:
+    assert CHANNELS >= NOT_YET_BUILT
+    built = CHANNELS - NOT_YET_BUILT
+    assert set(ROWS) == built | {"terminal"}
+
+
+@pytest.mark.parametrize("channel", sorted(CHANNELS - NOT_YET_BUILT))
+def test_a_channel_has_its_fake_its_row_and_its_line_in_both_readmes(channel: str) -> None:
+    assert (ROOT / "tests" / "fakes" / channel / "__init__.py").is_file()
+    for readme in ("README.md", "README.zh.md"):
+        assert f"| `{channel}` |" in texts()[readme], readme

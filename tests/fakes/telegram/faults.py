@@ -1,0 +1,44 @@
+"""What can go wrong with one call, scripted."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from tests.fakes.telegram.updates import Obj
+
+
+@dataclass(slots=True)
+class Fault:
+    """Spoils calls of ``method``: the first ``after`` pass, then ``times`` are spoilt (None: all).
+
+    ``status`` with ``description`` is the server's refusal. ``effect`` lets the call do its work first; ``drop`` cuts
+    the connection instead of an answer; ``hold`` answers nothing until it is set.
+    """
+
+    method: str
+    status: int = 200
+    description: str = ""
+    parameters: Obj = field(default_factory=dict)
+    effect: bool = False
+    drop: bool = False
+    hold: asyncio.Event | None = None
+    after: int = 0
+    times: int | None = 1
+
+    def hits(self, method: str) -> bool:
+        """Count a call; return whether it is to be spoilt."""
+        if method != self.method or self.times == 0:
+            return False
+        if self.after:
+            self.after -= 1
+            return False
+        if self.times is not None:
+            self.times -= 1
+        return True
+
+    @property
+    def body(self) -> Obj:
+        """The refusal as the Bot API words it."""
+        body: Obj = {"ok": False, "error_code": self.status, "description": self.description}
+        return body | ({"parameters": self.parameters} if self.parameters else {})
