@@ -49,6 +49,8 @@ class TurnReader:
 
     def __init__(self, request: RequestId) -> None:
         self.request = request
+        """The prompt that is looked for: the first one, then what was steered too late to join its turn."""
+        self._steered: list[RequestId] = []
         self._last = -1
         self._turn: int | None = None
         self._texts: list[str] = []
@@ -66,6 +68,20 @@ class TurnReader:
     def last(self) -> int:
         """The newest ``seq`` taken."""
         return self._last
+
+    def steered(self, request: RequestId) -> None:
+        """Expect a prompt that joins the turn; one that comes too late opens the next turn, which is then read too."""
+        self._steered.append(request)
+
+    def dropped(self, request: RequestId) -> None:
+        """Expect a steered prompt no more: it was not taken, or taken back."""
+        if request in self._steered:
+            self._steered.remove(request)
+
+    @property
+    def on_their_way(self) -> tuple[RequestId, ...]:
+        """Steered prompts that have not come up in the log yet."""
+        return tuple(self._steered)
 
     def skip_to(self, seq: int) -> None:
         """Leave out everything up to ``seq``: the log as it was before the prompt was sent."""
@@ -96,8 +112,8 @@ class TurnReader:
 
     def _take_event(self, event: Event) -> bool:
         match event:
-            case UserMessage(surface=Surface.APPEND, source=source) if source is not None:
-                self.begun = self.begun or (source.kind == "user" and source.request == self.request)
+            case UserMessage(surface=Surface.APPEND, source=source) if source is not None and source.kind == "user":
+                self._take_prompt(source.request)
             case TurnStart(turn=turn) if not self.begun:
                 self._turn = turn
             case AssistantMessage(surface=Surface.APPEND) if self._owns(event.turn):
@@ -108,11 +124,23 @@ class TurnReader:
                 self.ending = TurnEnding.OTHER
                 self._live.clear()
             case TurnEnd(turn=turn, reason=reason) if self._owns(turn):
-                self.ending = TurnEnding.of(reason)
-                self._live.clear()
+                self._end(TurnEnding.of(reason))
             case _:
                 return False
         return True
+
+    def _take_prompt(self, request: RequestId | None) -> None:
+        if request is not None:
+            self.dropped(request)
+        self.begun = self.begun or request == self.request
+
+    def _end(self, ending: TurnEnding) -> None:
+        self._live.clear()
+        if ending is TurnEnding.COMPLETED and self._steered:
+            self.request, self.begun, self._turn = self._steered.pop(0), False, None
+            self._finished.clear()
+        else:
+            self.ending = ending
 
     def _owns(self, turn: int) -> bool:
         """Whether something of ``turn`` belongs to the answer; a page may have begun behind the turn's start."""

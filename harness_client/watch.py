@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from harness_client.client import FollowItem, HarnessClient, Page, Snapshot
 from harness_client.clock import Clock
@@ -29,6 +30,19 @@ FIRST_DELAY, LONGEST_DELAY = 0.25, 10.0
 
 class PromptLost(Exception):
     """The host has no trace of the prompt: not in the log, not in its queue, and nothing runs."""
+
+
+class PromptParked(Exception):
+    """The prompt waits in the queue of a host where nothing runs: somebody's stop parked it (facts HARNESS 6)."""
+
+
+class _Place(Enum):
+    """Where a prompt is that has not come up in the log."""
+
+    UNDER_WAY = auto()
+    """Begun, or about to, or nobody knows."""
+    PARKED = auto()
+    NOWHERE = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +97,36 @@ class Watch:
         return self.reader.ending is not None
 
     async def until_lost(self) -> None:
-        """Raise PromptLost when the host turns out not to have the prompt; otherwise never return."""
+        """Raise PromptLost or PromptParked when the host turns out not to run the prompt; otherwise never return."""
         await self.sent.wait()
-        missing = 0
-        while missing < 2:
+        before = _Place.UNDER_WAY
+        while True:
             await self.clock.sleep(UNSEEN_SECONDS)
-            missing = missing + 1 if await self._missing() else 0
-        raise PromptLost
+            place = await self._place()
+            if place is before and place is not _Place.UNDER_WAY:
+                raise PromptParked if place is _Place.PARKED else PromptLost
+            before = place
 
-    async def _missing(self) -> bool:
+    async def _place(self) -> _Place:
         if self.reader.begun:
-            return False
+            return _Place.UNDER_WAY
         try:
-            queue = (await self.harness.projections(self.session)).queue or ()
-            waits = any(item.request == self.reader.request for item in queue or ())
-            return not waits and not await self.harness.running(self.session) and not self.reader.begun
-        except Unsupported:
-            return not await self.harness.running(self.session)
+            waits = await self._waits()
+            idle = not await self.harness.running(self.session) and not self.reader.begun
         except SessionNotFound:
             raise
         except HarnessError:
-            return False  # no answer is no proof of absence
+            return _Place.UNDER_WAY  # no answer is no proof of absence
+        if not idle:
+            return _Place.UNDER_WAY
+        return _Place.PARKED if waits else _Place.NOWHERE
+
+    async def _waits(self) -> bool:
+        try:
+            queue = (await self.harness.projections(self.session)).queue or ()
+        except Unsupported:
+            return False
+        return any(item.request == self.reader.request for item in queue)
 
     async def _take(self, item: FollowItem) -> None:
         if isinstance(item, Snapshot):
