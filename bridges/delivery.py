@@ -1,7 +1,7 @@
 """One ordered way out per chat: segments in order, paced, and each sent at most once.
 
 A delivery waits its turn behind the earlier ones of its chat and never beside those of another chat. The first segment
-that is not sent ends it: what follows would make no sense, and nothing is read or run again.
+that is neither sent nor kept by its channel ends it: what follows makes no sense then, and nothing is run again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,18 @@ from typing import Final
 
 import structlog
 
-from bridges.message import Channel, Limits, NotSent, ReplyTarget, RetryAfter, SendOutcome, SendsReplies, Sent, SentId
+from bridges.message import (
+    Channel,
+    Kept,
+    Limits,
+    NotSent,
+    ReplyTarget,
+    RetryAfter,
+    SendOutcome,
+    SendsReplies,
+    Sent,
+    SentId,
+)
 from commands.model import ChatKey
 from harness_client.clock import SYSTEM_CLOCK, Clock
 
@@ -42,6 +53,8 @@ class End(StrEnum):
     """How a delivery ended: sent as a whole, or why its first unsent segment was not."""
 
     SENT = "sent"
+    KEPT = "kept"
+    """Nothing was refused; the channel sends the rest when the person writes again."""
     RATE_LIMITED = "rate-limited"
     UNAUTHENTICATED = "unauthenticated"
     WINDOW_CLOSED = "window-closed"
@@ -73,8 +86,8 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether all of it was sent."""
-        return self.end is End.SENT
+        """Whether all of it was sent, or will be."""
+        return self.end in {End.SENT, End.KEPT}
 
 
 @dataclass(slots=True)
@@ -167,14 +180,18 @@ class Delivery:
                 job.end(End.UNKNOWN if job.in_flight else End.CLOSED)
 
     async def _send_all(self, chat: _Chat, job: _Job) -> End:
+        end = End.SENT
         for message in job.messages:
-            outcome = await self._send(chat, job, message)
-            if not isinstance(outcome, Sent):
-                return outcome
-            job.sent.append(outcome.id)
-        return End.SENT
+            match await self._send(chat, job, message):
+                case Sent(name):
+                    job.sent.append(name)
+                case Kept():
+                    end = End.KEPT
+                case failed:
+                    return failed
+        return end
 
-    async def _send(self, chat: _Chat, job: _Job, message: tuple[str, ...]) -> Sent | End:
+    async def _send(self, chat: _Chat, job: _Job, message: tuple[str, ...]) -> Sent | Kept | End:
         """Send one message; again only where the platform has said that the first one did not arrive."""
         patience, logins = RETRY_SECONDS, 1
         for _ in range(RETRIES + 1):
@@ -183,7 +200,7 @@ class Delivery:
                 return End.CLOSED
             outcome = await self._send_once(chat, job, message)
             match outcome:
-                case Sent():
+                case Sent() | Kept():
                     return outcome
                 case RetryAfter(seconds) if seconds <= patience:
                     patience -= max(0.0, seconds)
@@ -234,6 +251,8 @@ def _label(outcome: SendOutcome) -> str:
     match outcome:
         case Sent():
             return "sent"
+        case Kept():
+            return "kept"
         case RetryAfter():
             return "retry-after"
         case _:

@@ -1,0 +1,1 @@
+"""Weixin over the iLink bot API: private chats only, long polling, nine replies to a message."""

@@ -1,0 +1,214 @@
+"""Weixin: the life of a link, and what comes in over it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bridges.message import Acceptance, ChannelStopped, Stop
+from bridges.weixin.account import Account
+from bridges.weixin.channel import GRACE_SECONDS, POLL_SECONDS, SILENT_POLLS
+from bridges.weixin.wire import Refused, TimedOut, Unanswered
+from tests.bridges.bench import eventually
+from tests.channels.around import MemoryCursors
+from tests.channels.weixin import ALICE, BOB, Line, line_on, platform
+from tests.fakes.weixin import ACCOUNT, FakeWeixin, Fault
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeWeixin]:
+    async with platform() as fake:
+        yield fake
+
+
+@pytest.fixture
+async def line(fake: FakeWeixin) -> AsyncIterator[Line]:
+    async with line_on(fake) as line:
+        yield line
+
+
+async def ended(line: Line) -> BaseException | None:
+    assert line.task is not None
+    await asyncio.wait({line.task}, timeout=10)
+    return line.task.exception()
+
+
+async def polled(fake: FakeWeixin, times: int) -> None:
+    await eventually(lambda: fake.count("getupdates") == times)
+
+
+async def test_start_and_stop_are_announced_once(fake: FakeWeixin, line: Line) -> None:
+    await line.says()
+    await line.stop()
+    await line.channel.close()
+    await line.channel.close()
+    assert [fake.count(f"msg/notify{what}") for what in ("start", "stop")] == [1, 1]
+
+
+async def test_the_token_is_hidden_from_the_log_before_it_is_used(line: Line) -> None:
+    assert line.hidden == ["bot-token-fake"]
+
+
+async def test_a_platform_that_knows_no_announcement_is_polled_all_the_same(fake: FakeWeixin) -> None:
+    fake.fail("msg/notifystart", Fault(status=404))
+    fake.says(ALICE, "hi")
+    async with line_on(fake) as line:
+        assert (await line.inbox.heard())[0].text == "hi"
+
+
+async def test_the_cursor_is_stored_only_after_the_batch(fake: FakeWeixin, line: Line) -> None:
+    await line.says()
+    await eventually(lambda: fake.through)
+    stored = line.cursors.values[f"cursor:{ACCOUNT}"]
+    line.inbox.answers.extend([Acceptance.ACCEPTED, OSError("disk full")])
+    fake.says(ALICE, "one")
+    await line.inbox.heard(2)
+    fake.says(ALICE, "two")
+    assert isinstance(await ended(line), OSError)
+    kept = line.cursors.values[f"cursor:{ACCOUNT}"]
+    assert kept in {stored, b"cursor-2"}, "the refused message lies behind the cursor"
+    await line.start()
+    assert [message.text for message in await line.inbox.heard(3)][-1] == "two"
+
+
+async def test_a_new_process_goes_on_where_the_last_one_was(fake: FakeWeixin) -> None:
+    cursors = MemoryCursors()
+    async with line_on(fake, cursors) as first:
+        await first.says(text="one")
+        await eventually(lambda: fake.through)
+    async with line_on(fake, cursors) as second:
+        fake.says(ALICE, "two")
+        assert [message.text for message in await second.inbox.heard()] == ["two"]
+
+
+async def test_five_starts_poll_once_at_a_time_and_repeat_nothing(fake: FakeWeixin, line: Line) -> None:
+    await line.says(text="one")
+    await eventually(lambda: fake.through)
+    for _ in range(5):
+        await line.stop()
+        await line.start()
+    await line.says(text="two")
+    assert [message.text for message in line.inbox.messages] == ["one", "two"]
+
+
+async def test_a_redelivered_message_keeps_its_id(fake: FakeWeixin, line: Line) -> None:
+    message = await line.says()
+    fake.again(message.id)
+    one, two = await line.inbox.heard(2)
+    assert one.id == two.id == str(2**63 + 11)
+
+
+async def test_the_bots_own_messages_are_dropped_by_kind_and_by_id(fake: FakeWeixin, line: Line) -> None:
+    fake.says(ALICE, "echo", message_type=2)
+    fake.says(ACCOUNT, "echo")
+    fake.says(ALICE, "recalled", delete_time_ms=1_700_000_000_001)
+    fake.says(ALICE, "last")
+    assert [message.text for message in await line.inbox.heard()] == ["last"]
+
+
+async def test_a_message_that_cannot_be_read_does_not_hold_up_the_others(fake: FakeWeixin, line: Line) -> None:
+    fake.deliver({"message_id": {"odd": True}, "from_user_id": ALICE})
+    fake.deliver({"message_type": 1})
+    fake.says(BOB, "fine")
+    assert [message.text for message in await line.inbox.heard()] == ["fine"]
+    await eventually(lambda: fake.through)
+
+
+async def test_a_dead_login_stops_with_what_to_do(fake: FakeWeixin, line: Line) -> None:
+    fake.token = "another-token-fake"
+    fake.deliver({"message_type": 2, "message_id": 1, "from_user_id": ALICE})
+    stopped = await ended(line)
+    assert isinstance(stopped, ChannelStopped)
+    assert stopped.why is Stop.NEEDS_LOGIN
+    assert "harness-im login weixin" in str(stopped)
+
+
+@pytest.mark.parametrize("fault", [Fault(ret=-14), Fault(errcode=-14)])
+async def test_a_dead_login_is_seen_in_either_field(fake: FakeWeixin, fault: Fault) -> None:
+    fake.fail("getupdates", fault)
+    async with line_on(fake) as line:
+        assert isinstance(await ended(line), ChannelStopped)
+
+
+async def test_without_a_login_nothing_is_tried(fake: FakeWeixin) -> None:
+    line = Line(fake)
+    line.account = None
+    with pytest.raises(ChannelStopped, match="harness-im login weixin"):
+        await line.channel.run(line.inbox)
+    assert not fake.calls
+
+
+async def test_a_new_login_is_found_by_the_next_start(fake: FakeWeixin, line: Line) -> None:
+    await line.stop()
+    fake.token = "second-token-fake"
+    line.account = Account("bot-2@im.bot", fake.token)
+    await line.start()
+    assert (await line.says()).text == "hi"
+
+
+async def test_a_login_on_a_strange_host_is_refused(fake: FakeWeixin) -> None:
+    line = Line(fake)
+    line.account = Account(ACCOUNT, "token-fake", "https://weixin.qq.com.example.org")
+    with pytest.raises(ChannelStopped) as stopped:
+        await line.channel.run(line.inbox)
+    assert stopped.value.why is Stop.MISCONFIGURED
+    assert not fake.calls
+
+
+async def test_one_poll_that_times_out_is_nothing_and_three_are_a_deaf_link(fake: FakeWeixin, line: Line) -> None:
+    for number in range(SILENT_POLLS):
+        await polled(fake, number + 1)
+        await line.clock.sleeping()
+        await line.clock.advance(POLL_SECONDS + GRACE_SECONDS + 1)
+    assert isinstance(await ended(line), TimedOut)
+    await line.start()
+    assert (await line.says()).text == "hi"
+
+
+async def test_the_platforms_own_poll_time_is_followed(fake: FakeWeixin, line: Line) -> None:
+    fake.longpolling_timeout_ms = 5_000
+    await line.says()
+    await eventually(lambda: fake.through)
+    polls = fake.count("getupdates")
+    await line.clock.sleeping()
+    await line.clock.advance(5 + GRACE_SECONDS + 1)
+    await polled(fake, polls + 1)
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (Fault(status=502, body=b"<html>"), Unanswered),
+        (Fault(body=b"<html>"), Unanswered),
+        (Fault(body=b"\xff"), Unanswered),
+        (Fault(body=b'{"msgs": 7}'), Unanswered),
+        (Fault(drop=True), Unanswered),
+        (Fault(body=b" " * (8 * 1024 * 1024 + 1)), Unanswered),
+        (Fault(status=302, headers=(("Location", "http://127.0.0.1:9/"),)), Refused),
+        (Fault(status=429), Refused),
+        (Fault(ret=-1), Refused),
+    ],
+)
+async def test_a_failed_poll_ends_the_run_and_says_no_more_than_what_failed(
+    fake: FakeWeixin, fault: Fault, error: type[Exception]
+) -> None:
+    fake.fail("getupdates", fault)
+    async with line_on(fake) as line:
+        failure = await ended(line)
+        assert isinstance(failure, error)
+        assert "127.0.0.1" not in str(failure)
+        assert "token" not in str(failure)
+        await line.start()
+        assert (await line.says()).text == "hi"
+
+
+async def test_a_platform_that_answers_nothing_at_once_is_not_asked_without_end(fake: FakeWeixin) -> None:
+    fake.hold = 0
+    async with line_on(fake) as line:
+        await eventually(lambda: fake.count("getupdates") >= 2)
+        await line.clock.sleeping()
+        polls = fake.count("getupdates")
+        await line.clock.advance(1.0)
+        await polled(fake, polls + 1)
