@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from bridges import turn as turn_module
 from bridges.conversation import CHAT_LIMIT
-from bridges.message import EventId, NotSent, ReplyTarget
+from bridges.message import NotSent
 from bridges.state import Phase, StateError, Trouble, Turn
 from bridges.state.turns import SqliteTurns
 from commands.marks import wrap
 from commands.model import ChatKey, Outcome
 from harness_client.types import RequestId, SessionId, TextPart
 from i18n import Key, Language, Words
-from tests.bridges.bench import ALICE, BOT, CHAT, Bench, EditingChannel, StreamingChannel, bench, eventually
+from tests.bridges.bench import BOT, CHAT, Bench, EditingChannel, StreamingChannel, bench, eventually
 from tests.fakes.harness import Failure, FakeHarness, Obj, Step, Tool, say
 
 WORDS = Words(Language.EN)
@@ -269,82 +268,6 @@ async def test_a_live_carrier_ends_once_on_every_path(host: FakeHarness, tmp_pat
         await channel.until(lambda: bool(desk.outcomes))
         assert channel.streams[0].final == "Hello there"
         assert channel.texts == (["Hello there"] if refuses else [])
-
-
-async def test_an_answer_past_the_wait_limit_follows_by_itself(desk: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn_module, "ANSWER_SECONDS", 0.2)
-    hold = asyncio.Event()
-    desk.host.model.script(say("slow", hold, " answer"))
-    assert WORDS(Key.CHAT_STILL_RUNNING) in await desk.ask("hello")
-    hold.set()
-    assert (await desk.channel.until_sent(2))[1] == WORDS(Key.CHAT_LATE, text="slow answer")
-
-
-# -- restarts ----------------------------------------------------------------------------------------------------------
-
-
-def left_behind(phase: Phase, **values: object) -> Turn:
-    return Turn(EventId("old"), ReplyTarget(CHAT, "route"), ALICE, 0.0, phase, **values)  # type: ignore[arg-type]  # a table of keywords
-
-
-async def restarted(desk: Bench, turn: Turn) -> None:
-    await desk.state.claims.claim(BOT, turn.event, turn=turn)
-    await desk.intake.inherit()
-    desk.intake.connected()
-
-
-async def test_a_message_that_was_not_run_is_to_be_sent_again(desk: Bench) -> None:
-    await restarted(desk, left_behind(Phase.CLAIMED))
-    assert await desk.channel.until_sent(1) == [WORDS(Key.CHAT_SEND_AGAIN)]
-    assert desk.prompts == []
-
-
-async def test_a_session_that_was_being_made_is_used(desk: Bench) -> None:
-    turn = left_behind(Phase.CREATING, session=SessionId("session-half"), cwd=desk.host.world.cwd)
-    await restarted(desk, turn)
-    assert await desk.channel.until_sent(1) == [WORDS(Key.CHAT_SEND_AGAIN)]
-    assert await desk.ask("again") == "You said: again"
-    assert list(desk.host.world.sessions) == ["session-half"]
-
-
-async def test_a_message_sent_while_that_session_is_made_goes_there_too(desk: Bench) -> None:
-    made = asyncio.Event()
-    desk.fail("create", delay=made, times=1)
-    await restarted(desk, left_behind(Phase.CREATING, session=SessionId("session-half"), cwd=desk.host.world.cwd))
-    await eventually(desk.created)
-    await desk.say("at once")
-    made.set()
-    assert (await desk.channel.until_sent(2))[1] == "You said: at once"
-    assert list(desk.host.world.sessions) == ["session-half"]
-
-
-async def test_a_prompt_that_arrived_is_answered_late_and_not_sent_again(desk: Bench) -> None:
-    session = desk.host.session()
-    binding = await desk.state.chats.bind(CHAT, SessionId(session.id), expected=await desk.state.chats.get(CHAT))
-    await desk.harness.prompt(SessionId(session.id), [TextPart("hello")], request=RequestId("r"))
-    await desk.host.settle()
-    turn = left_behind(Phase.PROMPTING, session=SessionId(session.id), request=RequestId("r"), binding=binding)
-    await restarted(desk, turn)
-    assert await desk.channel.until_sent(1) == [WORDS(Key.CHAT_LATE, text="You said: hello")]
-    assert len(desk.prompts) == 1
-
-
-async def test_a_late_answer_is_dropped_when_the_chat_has_moved_on(desk: Bench) -> None:
-    session = desk.host.session()
-    binding = await desk.state.chats.bind(CHAT, SessionId(session.id), expected=await desk.state.chats.get(CHAT))
-    await desk.harness.prompt(SessionId(session.id), [TextPart("hello")], request=RequestId("r"))
-    await desk.host.settle()
-    await desk.state.chats.unbind(CHAT)
-    turn = left_behind(Phase.RUNNING, session=SessionId(session.id), request=RequestId("r"), binding=binding)
-    await restarted(desk, turn)
-    await eventually(desk.nothing_outstanding)
-    assert desk.channel.sent == []
-
-
-async def test_an_answer_that_was_on_its_way_is_not_sent_twice(desk: Bench) -> None:
-    await restarted(desk, left_behind(Phase.DELIVERING))
-    assert await desk.channel.until_sent(1) == [WORDS(Key.CHAT_CUT_OFF)]
-    assert await desk.state.turns.outstanding(BOT) == ()
 
 
 async def test_many_chats_leave_nothing_behind(desk: Bench) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,8 +14,8 @@ from commands.model import ChatKey, Outcome, ShownLists
 from commands.sessions import is_session_id, rows_wanted
 from harness_client.types import Generation, SessionId
 from i18n import Key, Language, Words
-from tests.bridges.bench import CHAT, Bench, bench
-from tests.fakes.harness import FakeHarness
+from tests.bridges.bench import CHAT, Bench, bench, eventually
+from tests.fakes.harness import FakeHarness, say
 
 WORDS = Words(Language.EN)
 
@@ -118,6 +120,45 @@ async def test_a_host_that_fails_is_told_with_a_reference(desk: Bench, text: str
     await desk.channel.until(lambda: bool(desk.outcomes))
     assert list(desk.outcomes.values()) == [Outcome.FAILED]
     assert (await desk.state.chats.get(CHAT)).session is None
+
+
+async def test_no_sessions_yet(desk: Bench) -> None:
+    assert await desk.ask("/sessions") == WORDS(Key.SESSIONS_NONE)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(5, "just now"), (130, "2 min ago"), (7_300, "2 h ago"), (3 * 86_400, "3 d ago"), (-50, "just now")],
+)
+async def test_ages(desk: Bench, seconds: int, words: str) -> None:
+    desk.host.session("session-a").updated_at = int((time.time() - seconds) * 1_000)
+    assert f"· {words}" in await desk.ask("/sessions")
+
+
+async def test_a_binding_that_moves_during_the_look_up_is_not_overwritten(desk: Bench) -> None:
+    desk.host.session("session-a")
+    listed = asyncio.Event()
+    for name in ("session.list", "session/list"):
+        desk.host.fail(name, delay=listed, times=1)
+    await desk.say("/session session-a")
+    await eventually(lambda: any(call.name in ("session.list", "session/list") for call in desk.host.calls))
+    moved = await desk.state.chats.bind(CHAT, SessionId("session-b"), expected=await desk.state.chats.get(CHAT))
+    listed.set()
+    assert await desk.channel.until_sent(1) == [WORDS(Key.SESSION_MOVED)]
+    assert await desk.state.chats.get(CHAT) == moved
+
+
+@pytest.mark.parametrize(("text", "call"), [("/stop", "cancel"), ("/steer more", "prompt")])
+async def test_a_turn_that_cannot_be_reached_is_told_with_a_reference(desk: Bench, text: str, call: str) -> None:
+    hold = asyncio.Event()
+    desk.host.model.script(say("part", hold, " done"))
+    await desk.say("hello")
+    await desk.host.until(lambda: any(session.partial for session in desk.host.world.sessions.values()))
+    await eventually(lambda: bool(desk.prompts))
+    desk.fail(call, status=500)
+    assert "Reference H-" in await desk.ask(text)
+    hold.set()
+    assert (await desk.channel.until_sent(2))[1] == "part done"
 
 
 async def test_status_names_host_session_and_task(desk: Bench) -> None:

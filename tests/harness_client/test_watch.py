@@ -15,6 +15,7 @@ from harness_client.types import Generation, RequestId, SessionId, TextPart
 from harness_client.watch import PromptLost, Watch
 from tests.fakes.clock import FakeClock
 from tests.fakes.harness import FakeHarness, Tool, say
+from tests.fakes.harness.dialect import Flavour
 
 OURS = RequestId("ours")
 
@@ -53,6 +54,23 @@ class Watched:
             while self.reader.text() != text:
                 self._changed.clear()
                 await self._changed.wait()
+
+
+def waiting(client: HarnessClient, session: str) -> tuple[FakeClock, asyncio.Task[None]]:
+    """Look, on a clock of its own, for a prompt that was sent and never arrived."""
+    clock = FakeClock()
+    watch = Watch(client, SessionId(session), TurnReader(OURS), clock, lambda: None)
+    watch.sent.set()
+    return clock, asyncio.create_task(watch.until_lost())
+
+
+async def moved_on(clock: FakeClock, task: asyncio.Task[None]) -> None:
+    """Move the time that ``task`` waits for, as long as it waits."""
+    async with asyncio.timeout(10):
+        while not task.done():
+            if clock.sleepers:
+                await clock.advance(3)
+            await asyncio.wait([task], timeout=0.01)
 
 
 async def test_an_answer_streams_and_ends(host: FakeHarness, client: HarnessClient) -> None:
@@ -115,11 +133,7 @@ async def test_a_prompt_the_host_never_got_is_lost(host: FakeHarness, client: Ha
     link = asyncio.create_task(watch.until_ended(watched.send(), patience=3600))
     await watch.sent.wait()
     lost = asyncio.create_task(watch.until_lost())
-    async with asyncio.timeout(10):
-        while not lost.done():
-            await clock.sleeping()
-            await clock.advance(3)
-            await asyncio.wait([lost], timeout=0.05)
+    await moved_on(clock, lost)
     with pytest.raises(PromptLost):
         await lost
     link.cancel()
@@ -149,3 +163,28 @@ async def test_nothing_is_sent_when_the_session_is_gone_or_the_host_is_away(
     with pytest.raises(Unreachable):
         await watched.watch.until_ended(watched.send(), patience=5)
     assert not host.writes or all("prompt" not in call.name for call in host.writes)
+
+
+@pytest.mark.parametrize("flavour", ["0.1.2", "0.1.5"])
+async def test_a_host_without_projections_is_asked_whether_it_runs(flavour: Flavour) -> None:
+    async with FakeHarness(flavour=flavour) as host, HarnessClient(Address.parse(host.url)) as client:
+        clock, lost = waiting(client, host.session().id)
+        await moved_on(clock, lost)
+        with pytest.raises(PromptLost):
+            await lost
+
+
+async def test_no_answer_is_no_proof_that_a_prompt_is_lost(host: FakeHarness, client: HarnessClient) -> None:
+    clock, lost = waiting(client, host.session().id)
+    await client.health()
+    fault = host.fail("*", status=500)
+    async with asyncio.timeout(10):
+        while fault.met < 6:
+            await clock.advance(3)
+            await asyncio.wait([lost], timeout=0.01)
+    assert not lost.done()
+    host.heal()
+    host.world.sessions.clear()
+    await moved_on(clock, lost)
+    with pytest.raises(SessionNotFound):
+        await lost
