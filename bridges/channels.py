@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from bridges.config import AnyBot, Telegram
+from bridges.config import AnyBot, Telegram, Weixin
 from bridges.message import Channel, Cursors
 from harness_client.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What any channel may need beside its own table. ``hide`` keeps a secret learnt at run time out of the log."""
+    """What any channel may need beside its own table. ``hide`` keeps a secret learnt at run time out of the log.
+
+    ``data`` is the program's data directory, for the few channels that have files of their own there.
+    """
 
     cursors: Cursors
     clock: Clock
     hide: Callable[[str], None]
+    data: Path = Path()
 
 
 class NotServed(Exception):
@@ -34,5 +39,25 @@ def build(bot: AnyBot, around: Surroundings) -> Channel:
             from bridges.text.telegram import TelegramChannel  # noqa: PLC0415 - see the module's docstring
 
             return TelegramChannel(bot.name, token=bot.token.reveal(), api=bot.endpoints.api, clock=around.clock)
+        case Weixin():
+            return _weixin(bot, around)
         case _:
             raise NotServed(bot.channel)
+
+
+def _weixin(bot: Weixin, around: Surroundings) -> Channel:
+    """Use the token of the table, else whatever ``harness-im login weixin`` stored by the time the bot starts."""
+    from bridges.weixin.account import Account, Accounts  # noqa: PLC0415 - see the module's docstring
+    from bridges.weixin.channel import WeixinChannel  # noqa: PLC0415 - see the module's docstring
+    from bridges.weixin.hosts import Hosts  # noqa: PLC0415 - see the module's docstring
+
+    given = Account(bot.account or bot.name, bot.token.reveal()) if bot.token else None
+    stored = Accounts(around.data)
+    return WeixinChannel(
+        bot.name,
+        lambda: given or stored.find(bot.account),
+        hosts=Hosts(bot.endpoints.api),
+        cursors=around.cursors,
+        clock=around.clock,
+        hide=around.hide,
+    )

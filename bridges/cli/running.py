@@ -62,7 +62,7 @@ async def _run(config: Config, path: Path | None, words: Words, redact: Redactor
         async with open_parts(config, environment(), redact) as parts:
             await parts.state.bots.settle([_key(bot) for bot in config.bots])
             policies = Policies.following(path, environment())
-            served, unknown = _bots(config.bots, parts, policies, redact)
+            served, unknown = _bots(config, parts, policies, redact)
             host = await parts.harness.health()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(serve(served, stop))
@@ -78,15 +78,14 @@ def _key(bot: AnyBot) -> BotKey:
     return BotKey(bot.channel, bot.name)
 
 
-def _bots(
-    bots: Sequence[AnyBot], parts: Parts, policies: Policies, redact: Redactor
-) -> tuple[list[ServedBot], list[BotKey]]:
+def _bots(config: Config, parts: Parts, policies: Policies, redact: Redactor) -> tuple[list[ServedBot], list[BotKey]]:
     """Make every bot whose channel this version serves; the others are named."""
     served, unknown = [], []
-    for bot in bots:
+    data = config.state.path.absolute().parent
+    for bot in config.bots:
         key = _key(bot)
         try:
-            channel = build(bot, Surroundings(parts.state.cursors(key), parts.clock, redact.hide))
+            channel = build(bot, Surroundings(parts.state.cursors(key), parts.clock, redact.hide, data))
         except NotServed:
             unknown.append(key)
             continue

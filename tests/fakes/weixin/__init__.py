@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tests.fakes.weixin.faults import Fault
-from tests.fakes.weixin.server import ACCOUNT, TOKEN, FakeWeixin, Sent
+from tests.fakes.weixin.server import ACCOUNT, TOKEN, FakeWeixin, Obj, Sent
 
-__all__ = ["ACCOUNT", "TOKEN", "FakeWeixin", "Fault", "Sent"]
+__all__ = ["ACCOUNT", "TOKEN", "FakeWeixin", "Fault", "Obj", "Sent"]

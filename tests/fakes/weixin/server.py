@@ -49,7 +49,7 @@ class FakeWeixin:
         self.typing: list[tuple[str, int]] = []
         self.violations: list[str] = []
         self.files: dict[str, bytes] = {}
-        self.faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
+        self.faults: defaultdict[str, deque[Fault | None]] = defaultdict(deque)
         self.logins: deque[Obj] = deque()
         """Answers of ``get_qrcode_status``; the last one is given for ever."""
         self.longpolling_timeout_ms: int | None = None
@@ -110,8 +110,8 @@ class FakeWeixin:
         self._log.append(next(m for m in self._log if str(m.get("message_id")) == message_id))
         self._news.set()
 
-    def fail(self, call: str, *faults: Fault) -> None:
-        """Let the next calls of one name meet these faults, in order."""
+    def fail(self, call: str, *faults: Fault | None) -> None:
+        """Let the next calls of one name meet these faults, in order; None lets one pass."""
         self.faults[call].extend(faults)
 
     def count(self, call: str) -> int:
@@ -139,8 +139,8 @@ class FakeWeixin:
             "msg/notifystart": self._fine,
             "msg/notifystop": self._fine,
         }
-        if self.faults[call]:
-            fault = self.faults[call].popleft()
+        fault = self.faults[call].popleft() if self.faults[call] else None
+        if fault is not None:
             if fault.accepted:
                 await handlers[call](body)
             return await fault.response(request)
@@ -231,8 +231,9 @@ class FakeWeixin:
         self.calls.append(("get_qrcode_status", {**request.query, "host": request.host}))
         if "Authorization" in request.headers:
             self.violations.append("get_qrcode_status: a token")
-        if self.faults["get_qrcode_status"]:
-            return await self.faults["get_qrcode_status"].popleft().response(request)
+        fault = self.faults["get_qrcode_status"].popleft() if self.faults["get_qrcode_status"] else None
+        if fault is not None:
+            return await fault.response(request)
         answer = self.logins.popleft() if len(self.logins) > 1 else self.logins[0]
         return _json(answer)
 
