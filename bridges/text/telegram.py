@@ -43,6 +43,7 @@ GROUP_EDIT_SECONDS: Final = 4.0
 """A group takes 20 messages a minute, edits included; this leaves some for replies."""
 
 DRAFT_SECONDS: Final = 0.7
+"""The least time between two states of a draft."""
 
 GROUPS_REMEMBERED: Final = 1_000
 
@@ -131,7 +132,9 @@ class TelegramChannel:
     async def begin(self, target: ReplyTarget) -> AnswerStream | None:
         """Open a draft in a private chat, while the platform offers them."""
         chat, _ = place_of(target)
-        return _Draft(self, target, next(self._drafts)) if chat > 0 and self._offers_drafts and self._api else None
+        if chat < 0 or not self._offers_drafts:
+            return None
+        return _Draft(self, target, next(self._drafts), self._clock)
 
     async def draft(self, target: ReplyTarget, number: int, text: str) -> None:
         """Show a draft; once the platform refuses one, answers grow by edits from then on."""
@@ -162,14 +165,21 @@ class TelegramChannel:
 class _Draft:
     """An answer that grows as a draft, which is only ever a preview: the answer itself is sent as a message."""
 
-    def __init__(self, channel: TelegramChannel, target: ReplyTarget, number: int) -> None:
+    def __init__(self, channel: TelegramChannel, target: ReplyTarget, number: int, clock: Clock) -> None:
         self._channel = channel
         self._target = target
         self._number = number
+        self._clock = clock
+        self._next = clock.monotonic()
 
     async def update(self, text: str) -> None:
-        """Show the beginning of the answer."""
-        await self._channel.draft(self._target, self._number, text)
+        """Show the answer so far, or as much of its end as a draft holds; states that come too fast are left out."""
+        now = self._clock.monotonic()
+        if now < self._next:
+            return
+        self._next = now + DRAFT_SECONDS
+        units = text.encode("utf-16-le", "replace")[-2 * self._channel.limits.text :]
+        await self._channel.draft(self._target, self._number, units.decode("utf-16-le", "ignore"))
 
     async def finish(self, text: str) -> SendOutcome:
         """Leave the answer to be sent, which takes the draft away."""

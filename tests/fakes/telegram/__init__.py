@@ -3,8 +3,8 @@
 Read :class:`FakeTelegram` first; :mod:`tests.fakes.telegram.updates` makes what people send.
 """
 
-from tests.fakes.telegram.faults import Fault
+from tests.fakes.telegram.faults import Fault, How
 from tests.fakes.telegram.server import FakeTelegram, Said
 from tests.fakes.telegram.updates import GROUP_ID, ME, TELLER, Obj, person
 
-__all__ = ["GROUP_ID", "ME", "TELLER", "FakeTelegram", "Fault", "Obj", "Said", "person"]
+__all__ = ["GROUP_ID", "ME", "TELLER", "FakeTelegram", "Fault", "How", "Obj", "Said", "person"]

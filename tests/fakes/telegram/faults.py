@@ -4,8 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from tests.fakes.telegram.updates import Obj
+
+
+class How(TypedDict, total=False):
+    """The fields of :class:`Fault`, by keyword."""
+
+    status: int
+    description: str
+    parameters: Obj
+    effect: bool
+    drop: bool
+    hold: asyncio.Event
+    after: int
+    times: int | None
 
 
 @dataclass(slots=True)

@@ -7,12 +7,12 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Self, Unpack
 
 from aiohttp import web
 
 from commands.budget import utf16_length
-from tests.fakes.telegram.faults import Fault
+from tests.fakes.telegram.faults import Fault, How
 from tests.fakes.telegram.updates import ME, Obj, Writer
 
 LONGEST = 4_096
@@ -118,11 +118,9 @@ class FakeTelegram:
         async with asyncio.timeout(seconds), self._changed:
             await self._changed.wait_for(condition)
 
-    def fail(self, method: str, fault: Fault | None = None, **how: object) -> Fault:
+    def fail(self, method: str, **how: Unpack[How]) -> None:
         """Let calls of a method go wrong; see :class:`Fault`."""
-        made = fault or Fault(method.lower(), **how)  # type: ignore[arg-type]  # the fields of Fault by name
-        self._faults.append(made)
-        return made
+        self._faults.append(Fault(method.lower(), **how))
 
     def count(self, method: str) -> int:
         """Count the calls of a method."""

@@ -1,0 +1,243 @@
+"""Telegram's way in, with the real SDK on a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bridges.message import Acceptance, ChannelStopped, Stop
+from bridges.state import BotKey
+from bridges.supervise import Link, Supervisor
+from bridges.text.telegram import DEAF_SECONDS, POLL_SECONDS
+from tests.bridges.bench import eventually
+from tests.channels.around import RecordingInbox
+from tests.channels.telegram import channel_at, running
+from tests.fakes.clock import FakeClock
+from tests.fakes.telegram import FakeTelegram, How, Obj
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeTelegram]:
+    async with FakeTelegram() as made:
+        yield made
+
+
+@pytest.fixture
+def inbox() -> RecordingInbox:
+    return RecordingInbox()
+
+
+class NotingClock(FakeClock):
+    """Knows who asked to sleep for how long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.naps: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.naps.append(seconds)
+        await super().sleep(seconds)
+
+
+def hello(fake: FakeTelegram, text: str = "hello") -> Obj:
+    return fake.write.update(fake.write.message(text))
+
+
+async def test_an_update_is_confirmed_after_it_was_accepted(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    inbox.answers.append(OSError("no space left"))
+    update = hello(fake)
+    await fake.deliver(update)
+    channel = channel_at(fake)
+    async with running(channel, inbox) as task:
+        await asyncio.wait({task})
+        assert isinstance(task.exception(), OSError)
+    assert fake.pending == [update], "what was not written down stays with the platform"
+    async with running(channel, inbox):
+        await fake.taken(update)
+    assert [message.text for message in inbox.messages] == ["hello"]
+    await channel.close()
+
+
+async def test_no_update_after_the_one_that_failed_is_confirmed(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    first, second = hello(fake, "1"), hello(fake, "2")
+    inbox.answers += [Acceptance.ACCEPTED, OSError("no space left")]
+    await fake.deliver(first, second)
+    channel = channel_at(fake)
+    for _ in range(2):
+        async with running(channel, inbox) as task:
+            await asyncio.wait({task}, timeout=0 if inbox.messages[1:] else 5)
+    async with running(channel, inbox):
+        await fake.taken(second)
+    assert [message.text for message in inbox.messages][:1] == ["1"]
+    assert inbox.messages[-1].text == "2"
+    await channel.close()
+
+
+async def test_a_batch_in_the_wrong_order_is_put_right(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    fake.shuffle = True
+    await fake.deliver(*(hello(fake, str(number)) for number in range(5)))
+    channel = channel_at(fake)
+    async with running(channel, inbox):
+        await inbox.heard(5)
+        await fake.until(lambda: not fake.pending)
+    assert [message.text for message in inbox.messages] == ["0", "1", "2", "3", "4"]
+    await channel.close()
+
+
+async def test_no_start_names_an_offset(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    channel = channel_at(fake)
+    for number in range(2):
+        update = hello(fake, str(number))
+        await fake.deliver(update)
+        async with running(channel, inbox):
+            await fake.taken(update)
+        polls = [call.params for call in fake.calls if call.method == "getupdates"]
+        assert "offset" not in polls[0]
+        fake.calls.clear()
+    await channel.close()
+
+
+async def test_ids_that_start_anew_after_a_quiet_week_are_heard(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    channel = channel_at(fake)
+    async with running(channel, inbox):
+        await fake.deliver(hello(fake))
+        await inbox.heard(1)
+    await fake.until(lambda: True)
+    fake.pending.clear()
+    await fake.deliver(fake.write.update(fake.write.message("small id"), id_=3))
+    async with running(channel, inbox):
+        await inbox.heard(2)
+    assert inbox.messages[-1].text == "small id"
+    await channel.close()
+
+
+async def test_only_messages_are_asked_for(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    channel = channel_at(fake)
+    async with running(channel, inbox):
+        poll = next(call.params for call in fake.calls if call.method == "getupdates")
+    assert poll["allowed_updates"] == '["message"]'
+    await channel.close()
+
+
+async def test_a_webhook_gives_way_and_drops_nothing(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    fake.webhook = "https://elsewhere.example/hook"
+    await fake.deliver(hello(fake))
+    channel = channel_at(fake)
+    async with running(channel, inbox):
+        await inbox.heard(1)
+    await channel.close()
+
+
+async def test_a_wrong_token_stops_the_bot_and_is_not_told(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    channel = channel_at(fake, token="1:wrong-token")
+    with pytest.raises(ChannelStopped, match="@BotFather") as caught:
+        await channel.run(inbox)
+    assert caught.value.why is Stop.NEEDS_LOGIN
+    assert "wrong-token" not in "".join(traceback.format_exception(caught.value))
+    await channel.close()
+
+
+async def test_a_token_taken_back_stops_the_bot(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    channel = channel_at(fake)
+    async with running(channel, inbox) as task:
+        fake.fail("getUpdates", status=401, description="Unauthorized", times=None)
+        await fake.deliver(hello(fake))
+        await asyncio.wait({task}, timeout=10)
+        assert isinstance(task.exception(), ChannelStopped)
+    await channel.close()
+
+
+async def test_another_poller_is_no_reason_to_stop_for_good(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    channel, other = channel_at(fake), channel_at(fake)
+    async with running(channel, inbox) as task, running(other, RecordingInbox()):
+        await asyncio.wait({task}, timeout=10)
+        with pytest.raises(ConnectionError, match="another program"):
+            task.result()
+    await channel.close()
+    await other.close()
+
+
+async def test_flood_control_of_polls_is_obeyed(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    clock = NotingClock()
+    fake.fail("getUpdates", status=429, description="Too Many Requests", parameters={"retry_after": 30})
+    channel = channel_at(fake, clock)
+    task = asyncio.create_task(channel.run(inbox))
+    await fake.until(lambda: fake.count("getUpdates") == 1)
+    await eventually(lambda: clock.naps == [30.0])
+    await clock.advance(29)
+    assert fake.count("getUpdates") == 1
+    await clock.advance(1)
+    await inbox.until(lambda: inbox.ups == 1)
+    task.cancel()
+    await asyncio.wait({task})
+    await channel.close()
+
+
+@pytest.mark.parametrize("how", [{"status": 502}, {"drop": True}, {"status": 500, "description": "oops"}])
+async def test_a_failed_poll_ends_the_run_without_losing_anything(
+    fake: FakeTelegram, inbox: RecordingInbox, how: How
+) -> None:
+    channel = channel_at(fake)
+    update = hello(fake)
+    async with running(channel, inbox) as task:
+        fake.fail("getUpdates", **how)
+        await fake.deliver(update)
+        await asyncio.wait({task}, timeout=0.2)
+        if task.done():
+            assert isinstance(task.exception(), ConnectionError)
+    async with running(channel, inbox):
+        await fake.taken(update)
+    assert {message.text for message in inbox.messages} == {"hello"}
+    await channel.close()
+
+
+async def test_a_deaf_link_is_noticed_within_a_minute_and_opened_again(
+    fake: FakeTelegram, inbox: RecordingInbox
+) -> None:
+    clock = FakeClock()
+    channel = channel_at(fake, clock)
+    supervisor = Supervisor(BotKey("telegram", "ops"), channel, inbox, redact=str, clock=clock, chance=lambda: 0.0)
+    task = asyncio.create_task(supervisor.run())
+    await inbox.until(lambda: inbox.ups == 1)
+    await fake.until(lambda: fake.count("getUpdates") == 2)
+    silent = asyncio.Event()
+    fake.fail("getUpdates", hold=silent)
+    await fake.deliver(hello(fake))  # the poll under way brings it; the next one meets silence
+    await fake.until(lambda: fake.count("getUpdates") == 3)
+    assert POLL_SECONDS + DEAF_SECONDS < 60
+    await eventually(lambda: clock.sleepers == 1)
+    await clock.advance(POLL_SECONDS + DEAF_SECONDS + 1)
+    await inbox.until(lambda: inbox.ups == 2)
+    await fake.deliver(hello(fake, "again"))
+    await inbox.until(lambda: inbox.messages[-1].text == "again")
+    assert supervisor.health.link is Link.UP
+    silent.set()
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def test_starting_and_stopping_five_times_gives_each_message_once(
+    fake: FakeTelegram, inbox: RecordingInbox
+) -> None:
+    channel = channel_at(fake)
+    for number in range(5):
+        async with running(channel, inbox):
+            update = hello(fake, str(number))
+            await fake.deliver(update)
+            await fake.taken(update)
+    assert [message.text for message in inbox.messages] == ["0", "1", "2", "3", "4"]
+    await channel.close()
+    await channel.close()
+
+
+async def test_a_poll_that_is_cancelled_ends_at_once(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    channel = channel_at(fake)
+    for _ in range(10):
+        async with running(channel, inbox) as task:
+            task.cancel()
+            async with asyncio.timeout(5):
+                await asyncio.wait({task})
+    await channel.close()
