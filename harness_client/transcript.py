@@ -1,7 +1,8 @@
 """Events of a log -> what a person may see, and -> turns.
 
-The one place that knows what ``surfaceOp``, a message's source and a turn's end mean for the visible conversation
-(spec HISTORY 3 and 4). Every function takes events with distinct ``seq``, in ``seq`` order; any tail of a log will do.
+The one place that decides what of a log is conversation: what ``surfaceOp``, a message's source and a turn's end mean
+for it (spec HISTORY 3 and 4). Every function takes events with distinct ``seq``, in ``seq`` order; any tail of a log
+will do.
 """
 
 from __future__ import annotations
