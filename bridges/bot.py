@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from bridges.message import Channel, ReplyTarget
 from bridges.state import BotKey, State
-from commands.model import ChatKey, References, SenderId
+from commands.model import ChatKey, Place, References, SenderId
 from harness_client.client import HarnessClient
 from harness_client.clock import Clock
 from i18n import Key, Language, Words
@@ -44,10 +44,10 @@ class RunningBot:
         settings = await self.state.chats.settings(chat)
         return Words(settings.language or self.language)
 
-    async def folder(self, chat: ChatKey) -> str:
+    async def place(self, chat: ChatKey) -> Place:
         """Return where new sessions of this chat work: its pin, the bot's choice in chat, the configuration."""
         settings = await self.state.chats.settings(chat)
-        return settings.workspace or await self.state.bots.workspace(self.key) or self.workspace
+        return Place(settings.workspace, await self.state.bots.workspace(self.key) or self.workspace)
 
     async def safely(self, work: Callable[[], Awaitable[T]], *, reply_to: ReplyTarget, sender: SenderId) -> T | None:
         """Do ``work``; whatever escapes it becomes a safe reply with a reference, and None, never a dead worker."""

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+from typing import Final
+
 from bridges.access import Rights
 from bridges.bot import RunningBot
+from bridges.config import APP
 from bridges.message import InboundMessage
+from bridges.preferences import StoredAdmissions, StoredPreferences
 from commands.catalog import COMMANDS, refusal
 from commands.model import CommandRequest, Gate, Outcome, Services, ShownLists, Turns
 from commands.recognise import Recognised
 from i18n import Key
+
+VERSION: Final = metadata.version(APP)
 
 
 class CommandDesk:
@@ -41,7 +48,16 @@ class CommandDesk:
         )
         words = await bot.words(message.chat)
         services = Services(
-            bot.state.chats, bot.harness, words, bot.clock, bot.references, turns=self._turns, shown=self._shown
+            bindings=bot.state.chats,
+            harness=bot.harness,
+            words=words,
+            clock=bot.clock,
+            references=bot.references,
+            preferences=StoredPreferences(bot),
+            admissions=StoredAdmissions(bot),
+            version=VERSION,
+            turns=self._turns,
+            shown=self._shown,
         )
         result = await command.run(request, services)
         await bot.replies.reply(message.reply_to, result.segments)

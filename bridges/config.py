@@ -12,7 +12,7 @@ import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -20,6 +20,7 @@ import platformdirs
 
 from bridges.config_error import ConfigError, Wrong, explain
 from bridges.secret import Places, Secret
+from commands.folders import is_absolute
 from harness_client.address import Address
 from i18n import Key, Language
 
@@ -41,8 +42,8 @@ def _is_id(text: str) -> bool:
 
 
 def _check_workspace(path: str | None) -> None:
-    """Want an absolute path; the workspace lies on the host's machine, which may be another system than ours."""
-    if path is not None and not (PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()):
+    """Want an absolute path of the host's machine."""
+    if path is not None and not is_absolute(path):
         raise Wrong("workspace")
 
 

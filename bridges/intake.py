@@ -6,7 +6,7 @@
 4. command recognition: a recognised command is always consumed and runs outside the chat's queue
 5. the prompt, in the chat's queue (:mod:`bridges.conversation`)
 
-Order within a chat: a command that changes what the chat talks to (tag ``rebinds``) is over before anything that was
+Order within a chat: a command that changes what the chat talks to (tag ``barrier``) is over before anything that was
 sent after it begins. Nothing else waits for anything.
 """
 
@@ -27,7 +27,7 @@ from bridges.late import recover
 from bridges.message import Acceptance, EventId, InboundMessage
 from bridges.state import Phase, Turn
 from commands.budget import utf16_length
-from commands.catalog import COMMANDS, KNOWN, REBINDS
+from commands.catalog import BARRIER, COMMANDS, KNOWN
 from commands.model import ChatKey, Outcome
 from commands.recognise import NotOurs, Recognised, recognise
 from i18n import Key
@@ -132,7 +132,7 @@ class Intake:
 
     def _begin_command(self, message: InboundMessage, command: Recognised, may: Rights) -> None:
         before = self._rebinding.get(message.chat)
-        changing = self._announce(message.chat) if REBINDS in COMMANDS[command.name].tags else None
+        changing = self._announce(message.chat) if BARRIER in COMMANDS[command.name].tags else None
 
         async def in_order() -> Outcome:
             try:

@@ -43,7 +43,7 @@ async def _keep_session(bot: RunningBot, turn: Turn) -> None:
     if binding.session is not None or turn.session is None or turn.cwd is None:
         return
     try:
-        await create_session(bot.harness, turn.session, turn.cwd)
+        await create_session(bot, turn.chat, turn.session, turn.cwd)
         await bot.state.chats.bind(turn.chat, turn.session, expected=binding)
     except (HarnessError, StaleBinding) as error:
         bot.references.record(error, actor=turn.sender, session=turn.session)

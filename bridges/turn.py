@@ -18,8 +18,7 @@ from bridges.race import first_of
 from bridges.state import Phase, StateError, Turn
 from bridges.turn_text import ending_text, failure_text, joined
 from commands.marks import wrap
-from commands.model import Binding, Outcome, StaleBinding, StopOutcome
-from harness_client.client import HarnessClient
+from commands.model import Binding, ChatKey, Outcome, StaleBinding, StopOutcome
 from harness_client.errors import HarnessError, SessionNotFound, TimedOut, Unreachable
 from harness_client.turn import TurnReader
 from harness_client.types import PromptMode, QueueAction, RequestId, SessionId, TextPart
@@ -149,9 +148,9 @@ class PromptRun:
         if binding.session is not None:
             return binding.session, binding
         session = SessionId(f"session-{self._bot.mint()}")
-        folder = await self._bot.folder(chat)
+        folder = (await self._bot.place(chat)).folder
         await self._save(replace(self.turn, phase=Phase.CREATING, session=session, cwd=folder))
-        await create_session(self._bot.harness, session, folder)
+        await create_session(self._bot, chat, session, folder)
         return session, await chats.bind(chat, session, expected=binding)
 
     async def _send(self, message: InboundMessage, session: SessionId, binding: Binding) -> None:
@@ -206,8 +205,8 @@ class PromptRun:
     # -- writing down -----------------------------------------------------------------------------------------------
 
     async def _save(self, turn: Turn) -> None:
+        self.turn = turn  # at once: a carrier may be noted while the phase is being written, and must not undo it
         await self._bot.state.turns.save(turn)
-        self.turn = turn
 
     async def _note(self, turn: Turn) -> None:
         """Write down what already happened; a full disk does not stop an answer."""
@@ -229,9 +228,10 @@ class PromptRun:
         return self._bot.references.record(error, actor=self.turn.sender, session=self.turn.session)
 
 
-async def create_session(harness: HarnessClient, session: SessionId, folder: str) -> None:
-    """Create the session; a lost answer is no reason to fail, for asking again gives the same session back."""
+async def create_session(bot: RunningBot, chat: ChatKey, session: SessionId, folder: str) -> None:
+    """Create the chat's session; a lost answer is no reason to fail: asking again gives the same session back."""
+    preset = (await bot.state.chats.settings(chat)).preset
     try:
-        await harness.create_session(session=session, cwd=folder)
+        await bot.harness.create_session(session=session, cwd=folder, preset=preset)
     except (Unreachable, TimedOut):
-        await harness.create_session(session=session, cwd=folder)
+        await bot.harness.create_session(session=session, cwd=folder, preset=preset)

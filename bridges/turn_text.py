@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from commands.model import Outcome
-from harness_client.errors import Code, HarnessError
+from harness_client.errors import Code, HarnessError, Refused
 from harness_client.turn import TurnEnding, TurnReader
 from i18n import Key, Words
 
@@ -25,6 +25,8 @@ _FAILURES = {
     Code.SESSION_BUSY: Key.CHAT_SESSION_BUSY,
 }
 
+_NO_PRESET = frozenset({"agent-preset-not-found", "agent-preset/not-found"})
+
 
 def joined(*parts: str) -> str:
     """Join what is not blank, a blank line between the parts."""
@@ -42,4 +44,6 @@ def ending_text(reader: TurnReader, words: Words) -> tuple[str, Outcome]:
 
 def failure_text(error: HarnessError, words: Words, reference: str) -> str:
     """Return a short, safe phrase for a host's failure."""
+    if isinstance(error, Refused) and error.reason in _NO_PRESET:
+        return words(Key.CHAT_PRESET_GONE)
     return words(_FAILURES.get(error.code, Key.CHAT_FAILED), reference=reference)

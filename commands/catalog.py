@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from commands import control, sessions
+from commands import about, control, models, presets, sessions, workspaces
+from commands.compact import compact
 from commands.count import parse_count
 from commands.help import helper
 from commands.history import NAME, history
@@ -16,8 +17,8 @@ from commands.model import AttachmentKind, ChatKind, Command, Gate
 from commands.recognise import Recognised
 from i18n import Key
 
-REBINDS: Final = "rebinds"
-"""Tag of a command that changes which session its chat talks to."""
+BARRIER: Final = "barrier"
+"""Tag of a command that changes what is done with the messages after it: they wait until it is over."""
 
 
 def _no_argument(argument: str) -> bool:
@@ -41,7 +42,7 @@ _ROWS: Final[tuple[Command, ...]] = (
         summary=Key.NEW_SUMMARY,
         run=sessions.new,
         accepts=_no_argument,
-        tags=frozenset({REBINDS}),
+        tags=frozenset({BARRIER}),
     ),
     Command(
         "sessions",
@@ -49,7 +50,7 @@ _ROWS: Final[tuple[Command, ...]] = (
         summary=Key.SESSIONS_SUMMARY,
         run=sessions.sessions,
         parameter=Key.SESSIONS_PARAMETER,
-        accepts=lambda argument: sessions.rows_wanted(argument) is not None,
+        accepts=lambda argument: sessions.parse_asked(argument) is not None,
         aliases=("sessionlist",),
     ),
     Command(
@@ -59,7 +60,92 @@ _ROWS: Final[tuple[Command, ...]] = (
         run=sessions.session,
         parameter=Key.SESSION_PARAMETER,
         accepts=sessions.is_session_id,
-        tags=frozenset({REBINDS}),
+        tags=frozenset({BARRIER}),
+    ),
+    Command(
+        "workspaces",
+        usage=Key.WORKSPACES_USAGE,
+        summary=Key.WORKSPACES_SUMMARY,
+        run=workspaces.workspaces,
+        accepts=_no_argument,
+        aliases=("workspacelist", "wsl"),
+    ),
+    Command(
+        "workspace",
+        usage=Key.WORKSPACE_USAGE,
+        summary=Key.WORKSPACE_SUMMARY,
+        run=workspaces.workspace,
+        parameter=Key.WORKSPACE_PARAMETER,
+        accepts=workspaces.is_choice,
+        aliases=("ws",),
+        tags=frozenset({BARRIER}),
+    ),
+    Command(
+        "conv",
+        usage=Key.CONV_USAGE,
+        summary=Key.CONV_SUMMARY,
+        run=workspaces.conv,
+        parameter=Key.CONV_PARAMETER,
+        accepts=workspaces.is_pin,
+        aliases=("conversation", "thread"),
+        tags=frozenset({BARRIER}),
+    ),
+    Command(
+        "models",
+        usage=Key.MODELS_USAGE,
+        summary=Key.MODELS_SUMMARY,
+        run=models.models,
+        accepts=_no_argument,
+    ),
+    Command(
+        "model",
+        usage=Key.MODEL_USAGE,
+        summary=Key.MODEL_SUMMARY,
+        run=models.model,
+        parameter=Key.MODEL_PARAMETER,
+        accepts=models.is_choice,
+        tags=frozenset({BARRIER}),
+    ),
+    Command(
+        "reasonings",
+        usage=Key.REASONINGS_USAGE,
+        summary=Key.REASONINGS_SUMMARY,
+        run=models.reasonings,
+        accepts=_no_argument,
+        aliases=("reasoninglist",),
+    ),
+    Command(
+        "reasoning",
+        usage=Key.REASONING_USAGE,
+        summary=Key.REASONING_SUMMARY,
+        run=models.reasoning,
+        parameter=Key.REASONING_PARAMETER,
+        accepts=models.is_word,
+        tags=frozenset({BARRIER}),
+    ),
+    Command(
+        "presets",
+        usage=Key.PRESETS_USAGE,
+        summary=Key.PRESETS_SUMMARY,
+        run=presets.presets,
+        accepts=_no_argument,
+        aliases=("presetlist",),
+    ),
+    Command(
+        "preset",
+        usage=Key.PRESET_USAGE,
+        summary=Key.PRESET_SUMMARY,
+        run=presets.preset,
+        parameter=Key.PRESET_PARAMETER,
+        accepts=models.is_word,
+        tags=frozenset({BARRIER}),
+    ),
+    Command(
+        "compact",
+        usage=Key.COMPACT_USAGE,
+        summary=Key.COMPACT_SUMMARY,
+        run=compact,
+        accepts=_no_argument,
     ),
     Command("status", usage=Key.STATUS_USAGE, summary=Key.STATUS_SUMMARY, run=control.status, accepts=_no_argument),
     Command("stop", usage=Key.STOP_USAGE, summary=Key.STOP_SUMMARY, run=control.stop, accepts=_no_argument),
@@ -70,6 +156,31 @@ _ROWS: Final[tuple[Command, ...]] = (
         run=control.steer,
         parameter=Key.STEER_PARAMETER,
         accepts=bool,
+    ),
+    Command(
+        "language",
+        usage=Key.LANGUAGE_USAGE,
+        summary=Key.LANGUAGE_SUMMARY,
+        run=about.language,
+        parameter=Key.LANGUAGE_PARAMETER,
+        accepts=about.is_language,
+        tags=frozenset({BARRIER}),
+    ),
+    Command(
+        "version",
+        usage=Key.VERSION_USAGE,
+        summary=Key.VERSION_SUMMARY,
+        run=about.version,
+        accepts=_no_argument,
+    ),
+    Command(
+        "pair",
+        usage=Key.PAIR_USAGE,
+        summary=Key.PAIR_SUMMARY,
+        run=about.pair,
+        parameter=Key.PAIR_PARAMETER,
+        accepts=about.is_code,
+        gate=Gate.OWNER,
     ),
     Command(
         "help",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
 _INTRODUCER: Final = re.compile(
@@ -31,6 +32,12 @@ def clean(text: str) -> str:
     text = _UNWANTED.sub("", text)
     text = _SURROGATES.sub("\ufffd", text)
     return _without_outer_blank_lines(text)
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` on one line, without control and format characters."""
+    visible = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
+    return " ".join("".join(c for c in visible if unicodedata.category(c) not in ("Cf", "Cs")).split())
 
 
 def is_invisible(text: str) -> bool:

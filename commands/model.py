@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType, Protocol
@@ -147,26 +147,86 @@ class Turns(Protocol):
         """Add an instruction to the turn this chat started; False when none runs. Raises HarnessError."""
 
 
-class ShownLists:
-    """The numbered session list each chat saw last, so that a number means what the person saw.
+class Listing(StrEnum):
+    """The numbered lists a person may choose from, each by the command that shows it."""
 
-    Kept in memory for the ``limit`` chats that asked last; a number after a restart asks for the list again.
+    SESSIONS = "/sessions"
+    WORKSPACES = "/workspaces"
+    MODELS = "/models"
+    REASONINGS = "/reasonings"
+    PRESETS = "/presets"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownList:
+    """What a chat saw, in its order. ``scope`` is what the list was limited to, such as a folder."""
+
+    items: tuple[str, ...] = ()
+    scope: str | None = None
+
+
+class ShownLists:
+    """The numbered lists each chat saw last, so that a number means what the person saw.
+
+    The ``limit`` lists shown last are kept, in memory; a number after a restart asks for the list again.
     """
 
-    def __init__(self, limit: int = 1_000) -> None:
+    def __init__(self, limit: int = 2_000) -> None:
         self._limit = limit
-        self._lists: OrderedDict[ChatKey, tuple[SessionId, ...]] = OrderedDict()
+        self._lists: OrderedDict[tuple[ChatKey, Listing], ShownList] = OrderedDict()
 
-    def remember(self, chat: ChatKey, sessions: tuple[SessionId, ...]) -> None:
-        """Keep the list just shown in ``chat``, in its order."""
-        self._lists[chat] = sessions
-        self._lists.move_to_end(chat)
+    def remember(self, chat: ChatKey, listing: Listing, items: Iterable[str], *, scope: str | None = None) -> None:
+        """Keep the list just shown in ``chat``."""
+        self._lists[chat, listing] = ShownList(tuple(items), scope)
+        self._lists.move_to_end((chat, listing))
         while len(self._lists) > self._limit:
             self._lists.popitem(last=False)
 
-    def recall(self, chat: ChatKey) -> tuple[SessionId, ...]:
+    def recall(self, chat: ChatKey, listing: Listing) -> ShownList:
         """Return the list last shown in ``chat``; empty when there is none."""
-        return self._lists.get(chat, ())
+        return self._lists.get((chat, listing), ShownList())
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where new sessions of a chat work: its own ``pin``, else the ``default`` of its bot. Folders of the host."""
+
+    pin: str | None
+    default: str
+
+    @property
+    def folder(self) -> str:
+        """Return the folder that counts."""
+        return self.pin or self.default
+
+
+class Preferences(Protocol):
+    """What a chat chose for itself or for its bot. Every method is one transaction."""
+
+    async def place(self, chat: ChatKey) -> Place:
+        """Return where new sessions of the chat work."""
+
+    async def switch(self, chat: ChatKey, folder: str) -> None:
+        """Choose the default of the chat's bot: all chats of the bot lose their sessions, this one its pin."""
+
+    async def pin(self, chat: ChatKey, folder: str | None) -> None:
+        """Pin the chat to a folder of its own, or unpin it; either way it loses its session."""
+
+    async def preset(self, chat: ChatKey) -> str | None:
+        """Return the agent preset of the chat's new sessions; None leaves it to the host."""
+
+    async def choose_preset(self, chat: ChatKey, preset: str | None) -> None:
+        """Choose it; the session the chat talks to keeps its own."""
+
+    async def choose_language(self, chat: ChatKey, language: Language) -> None:
+        """Choose the language the bot speaks in this chat."""
+
+
+class Admissions(Protocol):
+    """Strangers who asked to be let in by the bot."""
+
+    async def approve(self, code: str) -> SenderId | None:
+        """Admit whoever holds ``code``; None when nobody does, or no longer."""
 
 
 class NoTurns:
@@ -194,6 +254,10 @@ class Services:
     words: Words
     clock: Clock
     references: References
+    preferences: Preferences
+    admissions: Admissions
+    version: str
+    """Of this program."""
     turns: Turns = field(default_factory=NoTurns)
     shown: ShownLists = field(default_factory=ShownLists)
 
@@ -237,6 +301,7 @@ class Command:
 
 
 __all__ = [
+    "Admissions",
     "AttachmentKind",
     "Binding",
     "Bindings",
@@ -249,11 +314,15 @@ __all__ = [
     "Gate",
     "Handler",
     "Language",
+    "Listing",
     "NoTurns",
     "Outcome",
+    "Place",
+    "Preferences",
     "References",
     "SenderId",
     "Services",
+    "ShownList",
     "ShownLists",
     "StaleBinding",
     "StopOutcome",

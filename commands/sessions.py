@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
-from commands.budget import split
-from commands.model import (
-    Binding,
-    CommandRequest,
-    CommandResult,
-    Outcome,
-    Services,
-    StaleBinding,
-)
-from harness_client.errors import HarnessError
+from commands.answer import No, answering, soon
+from commands.cleaning import one_line
+from commands.folders import is_folder, same
+from commands.lists import MOST, is_number, picked, row
+from commands.model import Binding, CommandRequest, CommandResult, Listing, Services, StaleBinding
+from harness_client.errors import Unsupported
 from harness_client.types import SessionId, SessionSummary
 from i18n import Key, Words
 
-DEFAULT_LIMIT, MOST = 10, 50
-"""Rows of ``/sessions`` without and with ``--limit``."""
-
-DEADLINE_SECONDS = 10.0
+DEFAULT_LIMIT: Final = 10
+"""Rows of ``/sessions`` without ``--limit``."""
 
 _TITLE_CODE_POINTS = 60
-_LIMIT = re.compile(r"--limit[\s=]+0*([0-9]+)", re.ASCII)
-_NUMBER = re.compile(r"[0-9]{1,6}")
+_ASKED = re.compile(r"(?P<place>.*?)(?:(?:^|\s+)--limit[\s=]+0*(?P<limit>[0-9]+))?", re.ASCII | re.DOTALL)
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
@@ -36,84 +31,82 @@ async def new(request: CommandRequest, services: Services) -> CommandResult:
     return CommandResult((services.words(Key.NEW_DONE),))
 
 
-async def sessions(request: CommandRequest, services: Services) -> CommandResult:
-    """List the host's sessions, newest first, numbered for ``/session N``."""
-    limit = rows_wanted(request.argument) or DEFAULT_LIMIT
-    try:
-        found = await _listed(services)
-        binding = await services.bindings.get(request.chat)
-    except (HarnessError, TimeoutError) as error:
-        return _failed(error, request, services, Key.SESSIONS_FAILED)
-    shown = found[:limit]
-    services.shown.remember(request.chat, tuple(row.id for row in shown))
-    if not shown:
-        return CommandResult((services.words(Key.SESSIONS_NONE),))
-    return CommandResult(split(_table(shown, len(found), binding, services)))
+@answering(Key.SESSIONS_FAILED)
+async def sessions(request: CommandRequest, services: Services) -> str:
+    """List the host's sessions, or those of one workspace, newest first, numbered for ``/session N``."""
+    asked = parse_asked(request.argument) or Asked()
+    folder = picked(asked.place, Listing.WORKSPACES, request, services) or asked.place or None
+    found = _listed(await soon(services, services.harness.sessions()), folder)
+    shown = found[: asked.limit]
+    place = await services.preferences.place(request.chat)
+    marks = _Marks(await services.bindings.get(request.chat), folder or place.folder, await _archived(services))
+    services.shown.remember(request.chat, Listing.SESSIONS, (each.id for each in shown), scope=folder)
+    return _table(shown, len(found), folder, marks, services)
 
 
-async def session(request: CommandRequest, services: Services) -> CommandResult:
-    """Bind the chat to a session, named by its id or by its number in the list this chat saw last."""
+@answering(Key.SESSION_FAILED)
+async def session(request: CommandRequest, services: Services) -> str:
+    """Bind the chat to a session, named by its id or by its number in the list this chat saw last.
+
+    The workspace of the chat's new sessions stays as it is, whatever that session works in.
+    """
     words = services.words
+    number = picked(request.argument, Listing.SESSIONS, request, services)
+    binding = await services.bindings.get(request.chat)
+    place = await services.preferences.place(request.chat)
+    every = await soon(services, services.harness.sessions())
+    found = next((each for each in every if each.id == (number or request.argument)), None)
+    if found is None:
+        raise No(Key.SESSION_NOT_FOUND) if number is None else No(Key.LIST_CHANGED, command=Listing.SESSIONS)
+    if found.subagent:
+        raise No(Key.SESSION_SUBAGENT)
+    shown = services.shown.recall(request.chat, Listing.SESSIONS)
+    unmoved = tuple(each.id for each in _listed(every, shown.scope)[: len(shown.items)]) == shown.items
     try:
-        wanted = _wanted(request, services)
-        binding = await services.bindings.get(request.chat)
-        rows = {row.id: row for row in await _listed(services, subagents=True)}
-        row = _bindable(rows.get(wanted), by_number=wanted != request.argument)
-        await services.bindings.bind(request.chat, row.id, expected=binding)
-    except _No as no:
-        return _refused(words(no.key, **no.values))
+        await services.bindings.bind(request.chat, found.id, expected=binding)
     except StaleBinding:
-        return _refused(words(Key.SESSION_MOVED))
-    except (HarnessError, TimeoutError) as error:
-        return _failed(error, request, services, Key.SESSION_FAILED)
-    bound = words(Key.SESSION_DONE, title=_title(row, words), folder=_plain(row.cwd or "-"), id=_plain(row.id))
-    return CommandResult(split(f"{bound}\n{words(Key.SESSION_TRY_HISTORY)}"))
+        raise No(Key.SESSION_MOVED) from None
+    lines = [
+        words(Key.SESSION_DONE, title=_title(found, words), folder=one_line(found.cwd or "-"), id=one_line(found.id)),
+        words(Key.SESSION_ELSEWHERE, folder=one_line(place.folder)) if _is_elsewhere(found, place.folder) else "",
+        "" if number is None or unmoved else words(Key.SESSION_RENUMBERED, number=request.argument),
+        words(Key.SESSION_TRY_HISTORY),
+    ]
+    return "\n".join(line for line in lines if line)
 
 
-class _No(Exception):
-    """The session cannot be bound; ``key`` says why."""
-
-    def __init__(self, key: Key, **values: str) -> None:
-        self.key = key
-        self.values = values
+def _is_elsewhere(each: SessionSummary, folder: str) -> bool:
+    return each.cwd is not None and not same(each.cwd, folder)
 
 
-def _wanted(request: CommandRequest, services: Services) -> SessionId:
-    """Return the id that was asked for; a number counts in the list last shown, whatever the host lists by now."""
-    argument = request.argument
-    if not _NUMBER.fullmatch(argument):
-        return SessionId(argument)
-    shown = services.shown.recall(request.chat)
-    if not shown:
-        raise _No(Key.SESSION_NO_LIST, number=argument)
-    if not 1 <= int(argument) <= len(shown):
-        raise _No(Key.SESSION_NO_NUMBER, number=argument)
-    return shown[int(argument) - 1]
+def _listed(every: Iterable[SessionSummary], folder: str | None) -> list[SessionSummary]:
+    """Return what a person sees of the host's sessions: no subagents, and only those of ``folder`` if one is named."""
+    return [
+        each
+        for each in every
+        if not each.subagent and (folder is None or (each.cwd is not None and same(each.cwd, folder)))
+    ]
 
 
-def _bindable(row: SessionSummary | None, *, by_number: bool) -> SessionSummary:
-    if row is None:
-        raise _No(Key.SESSION_LIST_CHANGED if by_number else Key.SESSION_NOT_FOUND)
-    if row.subagent:
-        raise _No(Key.SESSION_SUBAGENT)
-    return row
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What ``/sessions`` is to show. ``place`` is a folder, a number of ``/workspaces``, or nothing."""
+
+    place: str = ""
+    limit: int = DEFAULT_LIMIT
 
 
-async def _listed(services: Services, *, subagents: bool = False) -> list[SessionSummary]:
-    async with services.clock.timeout(DEADLINE_SECONDS):
-        rows = await services.harness.sessions()
-    return [row for row in rows if subagents or not row.subagent]
-
-
-def rows_wanted(argument: str) -> int | None:
-    """Return the number of rows asked for; None for anything but nothing or ``--limit N``."""
-    if not argument:
-        return DEFAULT_LIMIT
-    match = _LIMIT.fullmatch(argument)
-    if match is None:
+def parse_asked(argument: str) -> Asked | None:
+    """Read ``[folder or number] [--limit N]``; None for anything else."""
+    match = _ASKED.fullmatch(argument)
+    place = match["place"] if match else argument
+    if match is None or "--limit" in place or not (not place or is_number(place) or is_folder(place)):
         return None
-    digits = match[1]
-    return MOST if len(digits) > 2 else min(int(digits), MOST) or None
+    digits = match["limit"]
+    if digits is None:
+        return Asked(place)
+    limit = MOST if len(digits) > 2 else min(int(digits), MOST)
+    return Asked(place, limit) if limit else None
 
 
 def is_session_id(text: str) -> bool:
@@ -121,28 +114,53 @@ def is_session_id(text: str) -> bool:
     return 0 < len(text) <= 256 and not any(unicodedata.category(c)[0] in "ZC" for c in text)
 
 
-def _table(rows: Iterable[SessionSummary], total: int, binding: Binding, services: Services) -> str:
+async def _archived(services: Services) -> frozenset[SessionId]:
+    """Return the archived sessions; a host without workspaces archives none."""
+    try:
+        return (await soon(services, services.harness.workspaces())).archived
+    except Unsupported:
+        return frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """What is said of a row beside its title: ``here`` needs no naming."""
+
+    binding: Binding
+    here: str
+    archived: frozenset[SessionId]
+
+    def of(self, each: SessionSummary, services: Services) -> list[str]:
+        told = {
+            Key.SESSIONS_BOUND: each.id == self.binding.session,
+            Key.SESSIONS_RUNNING: each.running,
+            Key.SESSIONS_ARCHIVED: each.id in self.archived,
+        }
+        return [
+            _age(services.clock.time() - each.updated_at / 1_000, services.words),
+            *(services.words(key) for key, holds in told.items() if holds),
+            one_line(each.cwd or "") if _is_elsewhere(each, self.here) else "",
+        ]
+
+
+def _table(rows: Sequence[SessionSummary], total: int, folder: str | None, marks: _Marks, services: Services) -> str:
     words = services.words
-    lines = [words(Key.SESSIONS_HEADER, total=total)]
-    for number, row in enumerate(rows, 1):
-        marks = [words(Key.SESSIONS_BOUND)] * (row.id == binding.session) + [words(Key.SESSIONS_RUNNING)] * row.running
-        age = _age(services.clock.time() - row.updated_at / 1_000, words)
-        lines.append(" · ".join([f"{number}. {_title(row, words)}", age, *marks]))
-        lines.append(f"   {_plain(row.id)}")
+    if not rows:
+        return words(Key.SESSIONS_NONE) if folder is None else words(Key.SESSIONS_NONE_IN, folder=one_line(folder))
+    if folder is None:
+        lines = [words(Key.SESSIONS_HEADER, total=total)]
+    else:
+        lines = [words(Key.SESSIONS_HEADER_IN, folder=one_line(folder), total=total)]
+    for number, each in enumerate(rows, 1):
+        lines += [row(number, _title(each, words), *marks.of(each, services)), f"   {one_line(each.id)}"]
     return "\n".join([*lines, "", words(Key.SESSIONS_FOOTER)])
 
 
-def _title(row: SessionSummary, words: Words) -> str:
-    title = _plain(row.title or "")
+def _title(each: SessionSummary, words: Words) -> str:
+    title = one_line(each.title or "")
     if not title:
         return words(Key.SESSIONS_UNTITLED)
     return title if len(title) <= _TITLE_CODE_POINTS else f"{title[: _TITLE_CODE_POINTS - 1].rstrip()}…"
-
-
-def _plain(text: str) -> str:
-    """Return ``text`` on one line, without control and format characters."""
-    visible = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
-    return " ".join("".join(c for c in visible if unicodedata.category(c) not in ("Cf", "Cs")).split())
 
 
 def _age(seconds: float, words: Words) -> str:
@@ -153,12 +171,3 @@ def _age(seconds: float, words: Words) -> str:
     if seconds < _DAY:
         return words(Key.AGE_HOURS, count=int(seconds // _HOUR))
     return words(Key.AGE_DAYS, count=int(seconds // _DAY))
-
-
-def _refused(text: str) -> CommandResult:
-    return CommandResult((text,), Outcome.REFUSED)
-
-
-def _failed(error: BaseException, request: CommandRequest, services: Services, key: Key) -> CommandResult:
-    reference = services.references.record(error, actor=request.sender, session=None)
-    return CommandResult((services.words(key, reference=reference),), Outcome.FAILED, reference)

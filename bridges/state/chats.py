@@ -33,16 +33,12 @@ class SqliteChats:
         """See :meth:`Bindings.get`."""
         return await self._database.run(lambda db: _read(db, chat))
 
-    async def bind(
-        self, chat: ChatKey, session: SessionId, *, expected: Binding, workspace: str | None = None
-    ) -> Binding:
-        """See :meth:`Chats.bind`."""
+    async def bind(self, chat: ChatKey, session: SessionId, *, expected: Binding) -> Binding:
+        """See :meth:`Bindings.bind`."""
 
         def work(db: sqlite3.Connection) -> Binding:
             if _read(db, chat) != expected:
                 raise StaleBinding
-            if workspace is not None:
-                _choose(db, chat, "workspace", workspace)
             return _write(db, chat, session)
 
         return await self._database.run(work)
@@ -95,7 +91,7 @@ class SqliteBots:
 
         return await self._database.run(work)
 
-    async def switch_workspace(self, bot: BotKey, path: str) -> None:
+    async def switch_workspace(self, bot: BotKey, path: str, *, unpin: ChatKey | None = None) -> None:
         """See :meth:`Bots.switch_workspace`."""
 
         def work(db: sqlite3.Connection) -> None:
@@ -105,6 +101,8 @@ class SqliteBots:
                 "UPDATE bot SET workspace = ?, generation = generation + 1 WHERE channel = ? AND name = ?", (path, *key)
             )
             db.execute("UPDATE chat SET session = NULL, version = version + 1 WHERE channel = ? AND bot = ?", key)
+            if unpin is not None:
+                _choose(db, unpin, "workspace", None)
 
         await self._database.run(work)
 

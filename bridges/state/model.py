@@ -117,11 +117,6 @@ class Settings:
 class Chats(Bindings, Protocol):
     """Bindings, and the choices that move them (spec HISTORY 5)."""
 
-    async def bind(
-        self, chat: ChatKey, session: SessionId, *, expected: Binding, workspace: str | None = None
-    ) -> Binding:
-        """See :meth:`Bindings.bind`; ``workspace`` pins the chat there in the same transaction."""
-
     async def settings(self, chat: ChatKey) -> Settings:
         """Read the choices of a chat; nothing is created."""
 
@@ -141,8 +136,11 @@ class Bots(Protocol):
     async def workspace(self, bot: BotKey) -> str | None:
         """Read the workspace chosen in chat; None follows the configuration."""
 
-    async def switch_workspace(self, bot: BotKey, path: str) -> None:
-        """Choose the bot's workspace: clears the bindings of all its chats and moves its generation."""
+    async def switch_workspace(self, bot: BotKey, path: str, *, unpin: ChatKey | None = None) -> None:
+        """Choose the bot's workspace: clears the bindings of all its chats and moves its generation.
+
+        ``unpin`` is a chat of the bot that gives its pin up, to work there too.
+        """
 
     async def settle(self, present: Iterable[BotKey]) -> None:
         """Say which bots are configured now: the others lose everything kept for them, claims excepted.

@@ -89,7 +89,7 @@ async def test_no_claim_no_acceptance(desk: Bench, monkeypatch: pytest.MonkeyPat
         ("/history@thisBOT", {}, Key.HISTORY_UNBOUND),
         ("/new now", {}, Key.NEW_USAGE),
         ("/session", {}, Key.SESSION_USAGE),
-        ("/sessions 3", {}, Key.SESSIONS_USAGE),
+        ("/sessions three", {}, Key.SESSIONS_USAGE),
         ("/stop it", {}, Key.STOP_USAGE),
         ("/steer", {}, Key.STEER_USAGE),
         ("/status please", {}, Key.STATUS_USAGE),

@@ -112,10 +112,10 @@ async def test_commands_in_order_on_one_process(host: FakeHarness, tmp_path: Pat
     old = host.session("session-old")
     async with piped(tmp_path, "--harness", host.url, *ENGLISH) as chat:
         assert "/history" in await chat.ask("/help")
-        assert await chat.ask("/session 1") == EN(Key.SESSION_NO_LIST, number="1")
+        assert await chat.ask("/session 1") == EN(Key.LIST_NONE, number="1", command="/sessions")
         assert "1. " in await chat.ask("/sessions")
         assert EN(Key.SESSION_TRY_HISTORY) in await chat.ask("/session 1")
-        assert await chat.ask("/session 2") == EN(Key.SESSION_NO_NUMBER, number="2")
+        assert await chat.ask("/session 2") == EN(Key.LIST_NO_NUMBER, number="2", command="/sessions")
         assert await chat.ask("/session nowhere") == EN(Key.SESSION_NOT_FOUND)
         assert await chat.ask("hello") == "You said: hello"
         assert list(host.world.sessions) == [old.id]

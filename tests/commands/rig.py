@@ -7,13 +7,17 @@ from typing import Protocol, cast
 
 from commands.catalog import COMMANDS, KNOWN, refusal
 from commands.model import (
+    Admissions,
     AttachmentKind,
     Binding,
+    Bindings,
     ChatKey,
     ChatKind,
     CommandRequest,
     CommandResult,
     Outcome,
+    Preferences,
+    References,
     SenderId,
     Services,
 )
@@ -42,7 +46,7 @@ class Host(Protocol):
     async def running(self, session: SessionId) -> bool: ...
 
 
-class Bindings:
+class OneBinding:
     """The bindings of one chat, in memory; a test moves them."""
 
     def __init__(self, session: SessionId | None) -> None:
@@ -58,7 +62,7 @@ class Bindings:
         raise AssertionError("/history unbinds nothing")
 
 
-class References:
+class KeptReferences:
     """Keeps what would be logged."""
 
     def __init__(self) -> None:
@@ -107,6 +111,20 @@ class ScriptedHost:
         return self.runs
 
 
+def reading(bindings: Bindings, harness: HarnessClient, words: Words, clock: Clock, references: References) -> Services:
+    """Return all that ``/history`` needs; to touch the rest would be an AttributeError."""
+    return Services(
+        bindings,
+        harness,
+        words,
+        clock,
+        references,
+        preferences=cast("Preferences", None),
+        admissions=cast("Admissions", None),
+        version="0",
+    )
+
+
 class Rig:
     """One private chat that is bound to SESSION."""
 
@@ -118,17 +136,12 @@ class Rig:
         session: SessionId | None = SESSION,
         clock: Clock | None = None,
     ) -> None:
-        self.bindings = Bindings(session)
-        self.references = References()
+        self.bindings = OneBinding(session)
+        self.references = KeptReferences()
         self.words = Words(language)
-        self.services = Services(
-            bindings=self.bindings,
-            # The command sees the two reads of Host only; anything else would be an AttributeError.
-            harness=cast("HarnessClient", host),
-            words=self.words,
-            clock=clock or FakeClock(),
-            references=self.references,
-        )
+        # The command sees the two reads of Host only; anything else would be an AttributeError.
+        harness = cast("HarnessClient", host)
+        self.services = reading(self.bindings, harness, self.words, clock or FakeClock(), self.references)
 
     async def ask(
         self, text: str, *, kind: ChatKind = ChatKind.DIRECT, attachments: frozenset[AttachmentKind] = frozenset()

@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from commands.budget import LIMITS, utf16_length
-from commands.model import ChatKey, Outcome, ShownLists
-from commands.sessions import is_session_id, rows_wanted
-from harness_client.types import Generation, SessionId
+from commands.model import ChatKey, Listing, Outcome, ShownLists
+from commands.sessions import Asked, is_session_id, parse_asked
+from harness_client.types import SessionId
 from i18n import Key, Language, Words
-from tests.bridges.bench import CHAT, Bench, bench, eventually
-from tests.fakes.harness import FakeHarness, say
+from tests.bridges.bench import CHAT, Bench, eventually
+from tests.fakes.harness import say
 
 WORDS = Words(Language.EN)
-
-
-@pytest.fixture(params=list(Generation))
-async def host(request: pytest.FixtureRequest) -> AsyncIterator[FakeHarness]:
-    async with FakeHarness(request.param) as host:
-        yield host
-
-
-@pytest.fixture
-async def desk(host: FakeHarness, tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(host, tmp_path) as made:
-        yield made
 
 
 async def test_the_list_is_numbered_and_newest_first_without_subagents(desk: Bench) -> None:
@@ -60,12 +46,55 @@ async def test_the_list_is_bounded_and_cut_into_segments(desk: Bench) -> None:
     assert all(utf16_length(segment) <= LIMITS.segment for segment in desk.channel.texts)
 
 
-async def test_a_number_means_what_was_shown_even_when_newer_sessions_came(desk: Bench) -> None:
+async def test_a_number_means_what_was_shown_and_a_list_that_changed_since_is_told(desk: Bench) -> None:
     desk.host.session("session-a")
+    changed = WORDS(Key.SESSION_RENUMBERED, number="1")
     await desk.ask("/sessions")
+    assert changed not in await desk.ask("/session 1")
     desk.host.session("session-b")
-    assert "session-a" in await desk.ask("/session 1")
+    reply = await desk.ask("/session 1")
+    assert "session-a" in reply
+    assert changed in reply
     assert (await desk.state.chats.get(CHAT)).session == "session-a"
+
+
+async def test_the_list_of_one_workspace(desk: Bench) -> None:
+    desk.host.session("session-a", cwd="/srv/a")
+    desk.host.session("session-b", cwd="/srv/b")
+    every = await desk.ask("/sessions")
+    assert "/srv/a" in every
+    assert "/srv/b" in every
+    one = await desk.ask("/sessions /srv/a/")
+    assert one.splitlines()[0] == WORDS(Key.SESSIONS_HEADER_IN, folder="/srv/a/", total=1)
+    assert "session-b" not in one
+    desk.host.session("session-c", cwd="/srv/b")
+    assert WORDS(Key.SESSION_RENUMBERED, number="1") not in await desk.ask("/session 1")
+    assert (await desk.state.chats.get(CHAT)).session == "session-a"
+    assert await desk.ask("/sessions /srv/c") == WORDS(Key.SESSIONS_NONE_IN, folder="/srv/c")
+    assert await desk.ask("/sessions 1") == WORDS(Key.LIST_NONE, number="1", command="/workspaces")
+    listed = await desk.ask("/workspaces")
+    number = next(line.split(".")[0] for line in listed.splitlines() if desk.host.world.cwd in line)
+    assert await desk.ask(f"/sessions {number}") == WORDS(Key.SESSIONS_NONE_IN, folder=desk.host.world.cwd)
+
+
+async def test_an_archived_session_is_marked_and_can_be_bound(desk: Bench) -> None:
+    desk.host.session("session-a")
+    desk.host.world.archived.append("session-a")
+    assert WORDS(Key.SESSIONS_ARCHIVED) in await desk.ask("/sessions")
+    assert "session-a" in await desk.ask("/session 1")
+    assert desk.host.world.archived == ["session-a"]
+
+
+async def test_a_session_of_another_workspace_moves_neither_bot_nor_chat(desk: Bench) -> None:
+    desk.host.session("session-a", cwd="/srv/a")
+    before = await desk.state.chats.get(CHAT)
+    reply = await desk.ask("/session session-a")
+    assert WORDS(Key.SESSION_ELSEWHERE, folder=desk.host.world.cwd) in reply
+    after = await desk.state.chats.get(CHAT)
+    assert (after.version, after.generation) == (before.version + 1, before.generation)
+    await desk.ask("/new")
+    await desk.ask("hello")
+    assert {session.cwd for session in desk.host.world.sessions.values()} == {"/srv/a", desk.host.world.cwd}
 
 
 async def test_a_number_whose_session_is_gone_binds_nothing(desk: Bench) -> None:
@@ -74,7 +103,7 @@ async def test_a_number_whose_session_is_gone_binds_nothing(desk: Bench) -> None
     await desk.ask("/sessions")
     del desk.host.world.sessions["session-b"]
     before = await desk.state.chats.get(CHAT)
-    assert await desk.ask("/session 1") == WORDS(Key.SESSION_LIST_CHANGED)
+    assert await desk.ask("/session 1") == WORDS(Key.LIST_CHANGED, command="/sessions")
     assert await desk.state.chats.get(CHAT) == before
 
 
@@ -82,7 +111,7 @@ async def test_a_list_belongs_to_the_chat_that_saw_it(desk: Bench) -> None:
     desk.host.session("session-a")
     await desk.ask("/sessions")
     await desk.say("/session 1", chat=ChatKey("test", "bot", "2"))
-    assert (await desk.channel.until_sent(2))[1] == WORDS(Key.SESSION_NO_LIST, number="1")
+    assert (await desk.channel.until_sent(2))[1] == WORDS(Key.LIST_NONE, number="1", command="/sessions")
 
 
 async def test_a_bind_says_what_is_bound_and_points_to_history(desk: Bench) -> None:
@@ -171,12 +200,15 @@ async def test_status_names_host_session_and_task(desk: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argument", "rows"),
-    [("", 10), ("--limit 3", 3), ("--limit=7", 7), ("--limit 0099", 50), ("--limit 0", None), ("3", None),
-     ("--limit -1", None), ("--limit ３", None), ("--limit 3 4", None), ("--limit " + "9" * 400, 50)],
+    ("argument", "asked"),
+    [("", Asked()), ("--limit 3", Asked(limit=3)), ("--limit=7", Asked(limit=7)), ("--limit 0099", Asked(limit=50)),
+     ("--limit " + "9" * 400, Asked(limit=50)), ("3", Asked("3")), ("3 --limit 2", Asked("3", 2)),
+     ("/srv/my project --limit 2", Asked("/srv/my project", 2)), (r"C:\code", Asked(r"C:\code")),
+     ("--limit 0", None), ("--limit -1", None), ("--limit ３", None), ("--limit 3 4", None), ("--limit", None),
+     ("/srv/a --limit", None), ("srv/a", None), ("three", None), ("３", None), ("/srv/a\u202e", None)],
 )  # fmt: skip
-def test_rows(argument: str, rows: int | None) -> None:
-    assert rows_wanted(argument) == rows
+def test_what_sessions_are_asked_for(argument: str, asked: Asked | None) -> None:
+    assert parse_asked(argument) == asked
 
 
 @pytest.mark.parametrize(
@@ -187,9 +219,10 @@ def test_session_ids(text: str, *, valid: bool) -> None:
     assert is_session_id(text) is valid
 
 
-def test_lists_of_chats_that_asked_long_ago_are_forgotten() -> None:
+def test_lists_shown_long_ago_are_forgotten() -> None:
     shown = ShownLists(limit=2)
     chats = [ChatKey("c", "b", str(number)) for number in range(3)]
     for chat in chats:
-        shown.remember(chat, (SessionId("s"),))
-    assert [shown.recall(chat) for chat in chats] == [(), (SessionId("s"),), (SessionId("s"),)]
+        shown.remember(chat, Listing.SESSIONS, ["s"])
+    assert [shown.recall(chat, Listing.SESSIONS).items for chat in chats] == [(), ("s",), ("s",)]
+    assert shown.recall(chats[2], Listing.MODELS).items == ()

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from bridges.demo_model import DemoModel
 from commands.history import history, label
-from commands.model import Binding, ChatKey, ChatKind, CommandRequest, Outcome, SenderId, Services
+from commands.model import Binding, ChatKey, ChatKind, CommandRequest, Outcome, SenderId
 from harness_client.client import HarnessClient
 from harness_client.clock import SYSTEM_CLOCK
 from harness_client.events import Event
 from harness_client.transcript import Role
 from harness_client.types import SessionId
 from i18n import Key, Language, Words
+from tests.commands.rig import reading
 
 WORDS = Words(Language.EN)
 RUNNING = WORDS(Key.HISTORY_RUNNING)
@@ -54,7 +55,7 @@ class Shown:
 async def shown(client: HarnessClient, session: SessionId, count: int) -> Shown:
     """Run ``/history count`` and take its reply apart. Bodies must hold no blank lines."""
     request = CommandRequest(ChatKey("terminal", "test", "chat"), ChatKind.DIRECT, SenderId("me"), str(count))
-    result = await history(request, Services(Bound(session), client, WORDS, SYSTEM_CLOCK, NoReferences()))
+    result = await history(request, reading(Bound(session), client, WORDS, SYSTEM_CLOCK, NoReferences()))
     assert result.outcome is Outcome.OK
     head, *entries, foot = "".join(result.segments).split("\n\n")
     assert head == WORDS(Key.HISTORY_HEADER, label=label(session), count=len(entries))

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from commands.history import history
-from commands.model import Binding, ChatKey, ChatKind, CommandRequest, Outcome, SenderId, Services
+from commands.model import Binding, ChatKey, ChatKind, CommandRequest, Outcome, SenderId
 from harness_client.client import Address, HarnessClient
 from harness_client.clock import SYSTEM_CLOCK
 from harness_client.types import SessionId
 from i18n import Language, Words
+from tests.commands.rig import reading
 from tests.perf.host import FIFTY, LONG, SHORT
 from tests.perf.measure import Figure, Sample, median, sample
 
@@ -49,7 +50,7 @@ async def figures(address: str) -> list[Figure]:
     async with HarnessClient(Address.parse(address)) as client:
 
         async def ask(session: SessionId) -> None:
-            services = Services(_Bound(session), client, Words(Language.EN), SYSTEM_CLOCK, _NoReferences())
+            services = reading(_Bound(session), client, Words(Language.EN), SYSTEM_CLOCK, _NoReferences())
             result = await history(request, services)
             assert result.outcome is Outcome.OK
             assert "Latest 5" in result.segments[0]

@@ -90,22 +90,19 @@ async def test_a_workspace_switch_clears_every_chat_of_the_bot_and_no_other(stat
     assert await state.bots.workspace(OTHER) is None
 
 
+async def test_a_switch_leaves_the_pins_of_other_chats(state: State) -> None:
+    for chat in (CHAT, SECOND):
+        await state.chats.pin_workspace(chat, "/srv/pinned")
+    await state.bots.switch_workspace(OPS, "/srv/b", unpin=CHAT)
+    assert (await state.chats.settings(CHAT)).workspace is None
+    assert (await state.chats.settings(SECOND)).workspace == "/srv/pinned"
+
+
 async def test_a_workspace_switch_stales_a_bind_that_was_on_its_way(state: State) -> None:
     seen = await state.chats.get(CHAT)
     await state.bots.switch_workspace(OPS, "/srv/b")
     with pytest.raises(StaleBinding):
         await state.chats.bind(CHAT, A, expected=seen)
-
-
-async def test_a_bind_can_pin_the_chat_where_its_session_works(state: State) -> None:
-    seen = await state.chats.get(CHAT)
-    bound = await state.chats.bind(CHAT, A, expected=seen, workspace="/srv/a")
-    assert (await state.chats.settings(CHAT)).workspace == "/srv/a"
-    await state.chats.bind(CHAT, B, expected=bound)
-    assert (await state.chats.settings(CHAT)).workspace == "/srv/a"
-    with pytest.raises(StaleBinding):
-        await state.chats.bind(CHAT, A, expected=seen, workspace="/srv/b")
-    assert (await state.chats.settings(CHAT)).workspace == "/srv/a"
 
 
 async def test_pinning_clears_the_binding(state: State) -> None:
