@@ -35,15 +35,14 @@ class Hosts:
         """Return ``url`` without a slash at its end. Raises UntrustedHost."""
         try:
             parts = urlsplit(url)
-            host = parts.hostname or ""
-            if self.override:
-                fine = parts.scheme in {"http", "https"} and host == urlsplit(self.override).hostname
-            else:
-                fine = parts.scheme == "https" and host.endswith(_DOMAIN) and parts.port in {None, 443}
-            fine = fine and parts.username is None and parts.password is None
-        except ValueError:
-            fine = False
-        if not fine:
+            host, port = parts.hostname or "", parts.port
+        except ValueError:  # a port that is no number, a bracket that is not closed
+            raise UntrustedHost from None
+        if self.override:
+            fine = parts.scheme in {"http", "https"} and host == urlsplit(self.override).hostname
+        else:
+            fine = parts.scheme == "https" and host.endswith(_DOMAIN) and port in {None, 443}
+        if not fine or parts.username is not None:
             raise UntrustedHost
         return url.rstrip("/")
 
