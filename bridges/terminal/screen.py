@@ -33,7 +33,8 @@ class ScreenChannel:
         self._trouble = trouble
         self._growing = ""
         # What a person types may be private: the input history is kept in memory only.
-        self._session: PromptSession[str] = PromptSession(history=InMemoryHistory(), style=_STYLE)
+        # The prompt erases itself: what it showed of an unfinished answer would stay behind as a torn line.
+        self._session: PromptSession[str] = PromptSession(history=InMemoryHistory(), style=_STYLE, erase_when_done=True)
 
     async def run(self, inbox: Inbox) -> None:
         """Read messages until the person leaves with Ctrl-C or Ctrl-D."""
@@ -46,6 +47,7 @@ class ScreenChannel:
                     return
                 if not text.strip():
                     continue
+                self.put(clean(text), mark=_PROMPT)
                 try:
                     await inbox.accept(spoken(text, EventId(self._mint())))
                 except StateError as error:
