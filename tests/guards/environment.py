@@ -6,6 +6,12 @@ import os
 import re
 from pathlib import Path
 
+HOME = Path.home()
+"""The real one, where package clients keep their settings."""
+
+CACHE = Path(os.environ.get("HARNESS_IM_NODE_CACHE") or HOME / ".cache" / "harness-im" / "node")
+"""Where other vendors' packages are installed for the independent tests."""
+
 _SCRUBBED = re.compile(
     r"(.*_proxy|deepseek_.*|dsh_.*|harness_.*|xdg_.*|credentials_directory|notify_socket|watchdog_.*"
     r"|(no|force)_color|columns|lines|lang|language|lc_.*)",
