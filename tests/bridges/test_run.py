@@ -79,7 +79,7 @@ class Service:
 
 async def _collect(stream: asyncio.StreamReader | None, into: list[str]) -> None:
     assert stream is not None
-    async for line in stream:
+    while line := await stream.readline():
         into.append(line.decode().rstrip("\n"))
 
 
