@@ -76,6 +76,11 @@ class Code(StrEnum):
     ARCHIVE_NOT_SAVED = "archive-not-saved"
     ARCHIVE_BUSY = "archive-busy"
     LEGACY_UNREADABLE = "legacy-unreadable"
+    WRITER_MISSING = "writer-missing"
+    WRITER_UNREACHABLE = "writer-unreachable"
+    WRITER_FAILED = "writer-failed"
+    WRITER_TIMED_OUT = "writer-timed-out"
+    WRITER_EMPTY = "writer-empty"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import NewType
 
 Instant = NewType("Instant", str)
@@ -35,6 +35,30 @@ def from_iso(text: str | None) -> Instant | None:
         moment = datetime.fromisoformat(text)
         return _format(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (OverflowError, ValueError):
+        return None
+
+
+def range_start(text: str) -> Instant | None:
+    """Convert the beginning of a range as a person writes it; without an offset it is local. None when it is none."""
+    return _moment(text, time.min)
+
+
+def range_end(text: str) -> Instant | None:
+    """Do as :func:`range_start` does; a date alone means the end of that day."""
+    return _moment(text, time.max)
+
+
+def _moment(text: str, in_day: time) -> Instant | None:
+    try:
+        moment = datetime.combine(date.fromisoformat(text), in_day)
+    except ValueError:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            return None
+    try:
+        return _format(moment)  # one without an offset is taken as local by the conversion to UTC
+    except (OSError, OverflowError, ValueError):
         return None
 
 

@@ -1,0 +1,1 @@
+"""Prompts, each a page of its own."""
