@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType, Protocol, runtime_checkable
 
-from commands.model import AttachmentKind, ChatKey, ChatKind, SenderId
+from commands.model import AttachmentKind, ChatKey, ChatKind, MenuEntry, SenderId
 from harness_client.clock import Clock
 
 EventId = NewType("EventId", str)
@@ -233,8 +233,8 @@ class FetchesAttachments(Protocol):
         """Fetch at most ``limit`` bytes from the platform's own hosts over HTTPS. Raises OSError otherwise."""
 
 
-Menu = tuple[tuple[str, str], ...]
-"""Commands as a platform lists them: (name, description) pairs."""
+Menu = tuple[MenuEntry, ...]
+"""Commands as a platform lists them."""
 
 
 @runtime_checkable
@@ -266,6 +266,7 @@ __all__ = [
     "Inbox",
     "Limits",
     "Menu",
+    "MenuEntry",
     "NotSent",
     "PublishesCommands",
     "ReplyTarget",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from commands.budget import sendable
-from commands.model import Command, CommandRequest, CommandResult, Gate, Handler, Services
+from commands.model import Command, CommandRequest, CommandResult, Gate, Handler, MenuEntry, Services
 from i18n import Key, Words
 
 
@@ -25,6 +25,10 @@ def form(command: Command, words: Words) -> str:
     return f"/{command.name} {words(command.parameter)}" if command.parameter else f"/{command.name}"
 
 
-def menu(commands: Iterable[Command], words: Words) -> tuple[tuple[str, str], ...]:
-    """Return (name, summary) of what anybody may run, for a platform's command menu."""
-    return tuple((each.name, words(each.summary)) for each in commands if each.gate is not Gate.OWNER)
+def menu(commands: Iterable[Command], words: Words) -> tuple[MenuEntry, ...]:
+    """Return what anybody may run, for a platform's command menu."""
+    return tuple(
+        MenuEntry(each.name, words(each.summary), words(each.parameter) if each.parameter else None)
+        for each in commands
+        if each.gate is not Gate.OWNER
+    )

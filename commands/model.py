@@ -273,6 +273,15 @@ class Gate(StrEnum):
     OWNER = "owner"
 
 
+@dataclass(frozen=True, slots=True)
+class MenuEntry:
+    """One command in a platform's menu; ``parameter`` is what a person may add, as :class:`Command` says."""
+
+    name: str
+    summary: str
+    parameter: str | None = None
+
+
 def anything(_: str) -> bool:
     """Accept every argument: the handler itself says what is wrong with one."""
     return True
@@ -315,6 +324,7 @@ __all__ = [
     "Handler",
     "Language",
     "Listing",
+    "MenuEntry",
     "NoTurns",
     "Outcome",
     "Place",

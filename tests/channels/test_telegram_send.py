@@ -14,6 +14,7 @@ from bridges.message import (
     EditsMessages,
     FetchesAttachments,
     InboundAttachment,
+    MenuEntry,
     NotSent,
     PublishesCommands,
     RetryAfter,
@@ -237,14 +238,14 @@ async def test_typing_never_fails(fake: FakeTelegram, channel: TelegramChannel) 
 async def test_the_menu_is_published_per_language_and_the_first_for_everybody(
     fake: FakeTelegram, channel: TelegramChannel
 ) -> None:
-    await channel.publish({"zh": (("help", "帮助"),), "en": (("help", "Show this help"),)})
+    await channel.publish({"zh": (MenuEntry("help", "帮助"),), "en": (MenuEntry("help", "Show this help"),)})
     shown = {language: [(row["command"], row["description"]) for row in menu] for language, menu in fake.menus.items()}
     assert shown == {None: [("help", "帮助")], "zh": [("help", "帮助")], "en": [("help", "Show this help")]}
 
 
 async def test_a_refused_menu_is_no_fault(fake: FakeTelegram, channel: TelegramChannel) -> None:
     fake.fail("setMyCommands", status=400, description="Bad Request: BOT_COMMAND_INVALID", times=None)
-    await channel.publish({"en": (("help", "Show this help"),)})
+    await channel.publish({"en": (MenuEntry("help", "Show this help"),)})
     assert fake.menus == {}
 
 
