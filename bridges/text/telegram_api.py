@@ -162,7 +162,9 @@ class BotApi:
     async def set_menu(self, language: str | None, menu: Menu) -> bool:
         """Publish the command menu of a language, None for everybody else; False when it was refused."""
         try:
-            await self._bot.set_my_commands([BotCommand(each.name, each.summary) for each in menu], language_code=language)
+            await self._bot.set_my_commands(
+                [BotCommand(each.name, each.summary) for each in menu], language_code=language
+            )
         except TelegramError as error:
             structlog.get_logger(__name__).warning("command menu refused", error=type(error).__name__)
             return False
