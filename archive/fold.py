@@ -56,16 +56,20 @@ def _by_pieces(text: str, found: list[tuple[int, int]]) -> list[tuple[int, int]]
     starts: list[int] = []
     ends: list[int] = []
     folded_at = unit_at = 0
-    for piece in _pieces(text):
+    pieces = _pieces(text)
+    while len(ends) < len(found):
+        piece = next(pieces)
         folded_end, unit_end = folded_at + len(fold(piece)), unit_at + units(piece)
         while len(starts) < len(found) and found[len(starts)][0] < folded_end:
             starts.append(unit_at)
         while len(ends) < len(found) and found[len(ends)][1] <= folded_end:
             ends.append(unit_end)
-        if len(ends) == len(found):
-            break
         folded_at, unit_at = folded_end, unit_end
-    return list(zip(starts, ends, strict=True))
+    mapped: list[tuple[int, int]] = []
+    for start, end in zip(starts, ends, strict=True):
+        if not mapped or start >= mapped[-1][1]:  # else both stand in one character, such as the two s of ß
+            mapped.append((start, end))
+    return mapped
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -76,8 +80,7 @@ def _pieces(text: str) -> Iterator[str]:
             yield piece
             piece = ""
         piece += character
-    if piece:
-        yield piece
+    yield piece
 
 
 def _begins(piece: str, character: str) -> bool:

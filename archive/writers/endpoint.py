@@ -8,7 +8,6 @@ import aiohttp
 import msgspec
 
 from archive.model import Code
-from archive.text import clean
 from archive.writers import LONGEST_ANSWER, SECONDS, WriterFailed
 
 
@@ -73,7 +72,7 @@ def _text(body: bytes) -> str:
         raise WriterFailed(Code.WRITER_FAILED, "no completion") from None
     if not choices or choices[0].finish_reason not in ("stop", None):
         raise WriterFailed(Code.WRITER_FAILED, "not finished")
-    text = clean(choices[0].message.content or "").strip()
+    text = (choices[0].message.content or "").strip()
     if not text:
         raise WriterFailed(Code.WRITER_EMPTY)
     return text

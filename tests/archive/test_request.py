@@ -9,6 +9,7 @@ import pytest
 from archive.model import Host, NodeId
 from archive.problem import BadRequest, Fault
 from archive.request import Read, Search, parse, parse_host
+from archive.times import Instant
 from harness_client.types import SessionId
 
 
@@ -35,20 +36,13 @@ def test_the_most_there_can_be() -> None:
         query="q",
         host=Host.PI,
         session=SessionId("s"),
-        since=parse_time("2026-02-28T16:00:00.000Z"),
-        until=parse_time("2026-03-01T08:00:00.000Z"),
+        since=Instant("2026-02-28T16:00:00.000Z"),
+        until=Instant("2026-03-01T08:00:00.000Z"),
         offset=3,
         limit=50,
     )
     read = {"action": "read", "id": "x", "host": "dsh", "offset": 1, "limit": 24_000, "childrenOffset": 20}
     assert parse(read) == Read(NodeId("x"), Host.DSH, 1, 24_000, 20)
-
-
-def parse_time(text: str) -> object:
-    found = parse({"action": "search", "to": text})
-    assert isinstance(found, Search)
-    assert found.until == text
-    return found.until
 
 
 @pytest.mark.parametrize(
