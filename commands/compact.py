@@ -10,7 +10,7 @@ from harness_client.errors import SessionBusy, SessionNotFound
 from i18n import Key
 
 _DONE = re.compile(r"Compacted (\d+) history items \(~(\d+) tokens\)")
-_NOTHING = re.compile(r"nothing to compact", re.IGNORECASE)
+_NOTHING = re.compile(r"no compactable history|nothing to compact", re.IGNORECASE)
 
 
 @answering(Key.COMPACT_FAILED)
