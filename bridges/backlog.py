@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
+import structlog
+
+from bridges.message import Kept, NotSent, SendOutcome, Sent
+from bridges.records import R, Records
 
 LONGEST: Final = 24
 """Messages that may wait in one chat."""
@@ -21,28 +26,43 @@ class Waiting(msgspec.Struct):
 
 
 class Backlog(msgspec.Struct):
-    """What waits in one chat, oldest first. The owner writes it down before it acts on it."""
+    """What waits in one chat, oldest first; part of the chat's record, which is written down with every change."""
 
     messages: list[Waiting] = msgspec.field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.messages)
 
-    def add(self, text: str) -> bool:
-        """Let ``text`` wait behind the others; False when too much waits already."""
-        messages = [*self.messages, Waiting(text)]
-        if len(messages) > LONGEST or len(msgspec.json.encode(messages)) > MAX_BYTES:
-            return False
-        self.messages = messages
-        return True
+    async def keep(self, text: str, records: Records[R], record: R) -> SendOutcome:
+        """Let ``text`` wait behind the others, durably; WINDOW_CLOSED when too much waits already."""
+        before, self.messages = self.messages, [*self.messages, Waiting(text)]
+        try:
+            if len(self.messages) <= LONGEST and len(msgspec.json.encode(self.messages)) <= MAX_BYTES:
+                await records.save(record)
+                return Kept()
+        except OSError as error:
+            structlog.get_logger(__name__).warning("nothing can be kept", error=type(error).__name__)
+        self.messages = before
+        return NotSent.WINDOW_CLOSED
 
-    def take(self) -> Waiting:
-        """Take the oldest one out."""
-        return self.messages.pop(0)
+    async def send(
+        self,
+        send: Callable[[str], Awaitable[SendOutcome | None]],
+        room: Callable[[], bool],
+        save: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Send what waits while there is ``room``; what ``send`` cannot send now (None) waits once more.
 
-    def give_back(self, waiting: Waiting) -> bool:
-        """Put one that could not be sent back in front; False when it was its second try, and it is dropped."""
-        if waiting.tried:
-            return False
-        self.messages.insert(0, Waiting(waiting.text, tried=True))
-        return True
+        ``send`` writes the record down before it sends, and the message is out of it by then: a crash loses it rather
+        than sending it twice.
+        """
+        log = structlog.get_logger(__name__)
+        while self.messages and room():
+            waiting = self.messages.pop(0)
+            outcome = await send(waiting.text)
+            if outcome is None and not waiting.tried:
+                self.messages.insert(0, Waiting(waiting.text, tried=True))
+                await save()
+                return
+            if not isinstance(outcome, Sent):
+                log.warning("a message that waited was not sent", outcome=outcome)

@@ -19,8 +19,11 @@ T = TypeVar("T")
 class Replies(Protocol):
     """The ordered way back into a chat."""
 
-    async def reply(self, target: ReplyTarget, segments: tuple[str, ...]) -> bool:
-        """Send the segments of one reply in order; return whether all of them were sent."""
+    async def reply(self, target: ReplyTarget, segments: tuple[str, ...], *, aside: bool = False) -> bool:
+        """Send the segments of one reply in order; return whether all of them were sent, or will be.
+
+        ``aside``: the answer is still to come, so this is sent now or not at all.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from bridges.message import (
     Kept,
     Limits,
     NotSent,
+    RationsReplies,
     ReplyTarget,
     RetryAfter,
     SendOutcome,
@@ -98,6 +99,7 @@ class _Job:
     messages: Sequence[tuple[str, ...]]
     """One segment each, or all of them for a channel that sends whole replies."""
     report: asyncio.Future[Report]
+    aside: bool = False
     sent: list[SentId | None] = field(default_factory=list)
     in_flight: bool = False
 
@@ -131,9 +133,10 @@ class Delivery:
         self._chats: dict[ChatKey, _Chat] = {}
         self._closed = False
 
-    async def deliver(self, target: ReplyTarget, segments: Sequence[str]) -> Report:
+    async def deliver(self, target: ReplyTarget, segments: Sequence[str], *, aside: bool = False) -> Report:
         """Send ``segments`` in order, behind what already waits in this chat; blank ones are left out.
 
+        ``aside``: the answer is still to come, see :class:`bridges.message.RationsReplies`.
         A caller that is cancelled stops the delivery before its next segment.
         """
         messages = self._messages([segment for segment in segments if segment.strip()])
@@ -142,15 +145,15 @@ class Delivery:
         chat = self._chats.setdefault(target.chat, _Chat())
         if len(chat.jobs) >= MAX_WAITING:
             return Report(End.OVERLOADED)
-        job = _Job(target, messages, asyncio.get_running_loop().create_future())
+        job = _Job(target, messages, asyncio.get_running_loop().create_future(), aside)
         chat.jobs.append(job)
         if chat.task is None:
             chat.task = asyncio.create_task(self._serve(target.chat, chat), name=f"delivery {target.chat.channel}")
         return await job.report
 
-    async def reply(self, target: ReplyTarget, segments: tuple[str, ...]) -> bool:
-        """Deliver, and say whether all of it was sent."""
-        return (await self.deliver(target, segments)).complete
+    async def reply(self, target: ReplyTarget, segments: tuple[str, ...], *, aside: bool = False) -> bool:
+        """Deliver, and say whether all of it was sent, or will be."""
+        return (await self.deliver(target, segments, aside=aside)).complete
 
     async def close(self, seconds: float) -> None:
         """Take nothing more, give what waits at most ``seconds``, then give it up. Again is no error."""
@@ -219,7 +222,7 @@ class Delivery:
         job.in_flight = True
         try:
             async with self._clock.timeout(SEND_SECONDS):
-                outcome = await self._put(job.target, message)
+                outcome = await self._put(job, message)
         except Exception as error:  # noqa: BLE001 - a channel that raises leaves open whether the message went out
             structlog.get_logger(__name__).error(
                 "send raised", channel=job.target.chat.channel, error=type(error).__name__
@@ -237,10 +240,12 @@ class Delivery:
         limits = self._channel.limits
         return [(text,) for segment in segments for text in self._split(segment, limits) if text.strip()]
 
-    async def _put(self, target: ReplyTarget, message: tuple[str, ...]) -> SendOutcome:
+    async def _put(self, job: _Job, message: tuple[str, ...]) -> SendOutcome:
         if isinstance(self._channel, SendsReplies):
-            return await self._channel.send_reply(target, message)
-        return await self._channel.send(target, message[0])
+            return await self._channel.send_reply(job.target, message)
+        if job.aside and isinstance(self._channel, RationsReplies):
+            return await self._channel.send_aside(job.target, message[0])
+        return await self._channel.send(job.target, message[0])
 
     async def _pause(self, chat: _Chat) -> None:
         if (wait := chat.next_send - self._clock.monotonic()) > 0:

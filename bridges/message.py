@@ -186,6 +186,18 @@ class SendsReplies(Protocol):
 
 
 @runtime_checkable
+class RationsReplies(Protocol):
+    """A channel whose platform counts the replies to a message: one of them always stays for the answer itself."""
+
+    async def send_aside(self, target: ReplyTarget, text: str) -> SendOutcome:
+        """Send what is said on the way to an answer, such as a question.
+
+        As :meth:`Channel.send`, but WINDOW_CLOSED where only the answer's own reply is left; never Kept, for nobody
+        could reply to what they have not seen.
+        """
+
+
+@runtime_checkable
 class EditsMessages(Protocol):
     """A channel that can replace the text of a message it sent: answers stream by edits, at most one per ``pace``."""
 

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 import structlog
 
+from bridges.http import CallFailed, TimedOut
 from bridges.message import (
     Acceptance,
     ChannelStopped,
@@ -21,12 +22,14 @@ from bridges.message import (
     SendOutcome,
     Stop,
 )
+from bridges.records import Records
+from bridges.trusted import UntrustedHost
 from bridges.weixin.account import Account
-from bridges.weixin.hosts import Hosts, UntrustedHost
+from bridges.weixin.hosts import Hosts
 from bridges.weixin.inbound import Malformed, Route, parse
 from bridges.weixin.outbox import Outbox
-from bridges.weixin.peers import Peers
-from bridges.weixin.wire import LOGIN_GONE, Answer, Refused, TimedOut, Updates, Wire, WireError
+from bridges.weixin.peers import Peer
+from bridges.weixin.wire import LOGIN_GONE, Answer, Refused, Updates, Wire
 from harness_client.clock import Clock
 
 POLL_SECONDS: Final = 35.0
@@ -88,10 +91,17 @@ class WeixinChannel:
 
     async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
         """See :meth:`bridges.message.Channel.send`."""
+        return await self._send(target, text)
+
+    async def send_aside(self, target: ReplyTarget, text: str) -> SendOutcome:
+        """See :meth:`bridges.message.RationsReplies.send_aside`."""
+        return await self._send(target, text, aside=True)
+
+    async def _send(self, target: ReplyTarget, text: str, *, aside: bool = False) -> SendOutcome:
         if self._link is None:
             return NotSent.REJECTED
         route = Route.of(target)
-        return await self._link.outbox.send(route.user, route.token, text)
+        return await self._link.outbox.send(route.user, route.token, text, aside=aside)
 
     async def typing(self, target: ReplyTarget) -> None:
         """See :meth:`bridges.message.ShowsTyping.typing`."""
@@ -137,7 +147,7 @@ class WeixinChannel:
         """Say that we start or stop; a poll tells better what is wrong when this fails."""
         try:
             await link.wire.post(f"msg/{call}", {}, Answer, seconds=seconds)
-        except WireError as error:
+        except CallFailed as error:
             self._log.info("not announced", error=str(error))
             return False
         return True
@@ -174,7 +184,7 @@ class WeixinChannel:
                 await self._clock.sleep(EMPTY_PAUSE_SECONDS)
 
     async def _take(self, link: _Link, raw: msgspec.Raw, inbox: Inbox, tasks: asyncio.TaskGroup) -> None:
-        """Hand one message in, then remember its token. Raises OSError: then the batch is delivered again."""
+        """Hand one message in and keep its token. Raises OSError: then the batch is delivered again."""
         try:
             found = parse(raw, self._bot, link.account.id)
         except Malformed as error:
@@ -183,14 +193,13 @@ class WeixinChannel:
         if found is None:
             return
         message, at = found
-        acceptance = await inbox.accept(message)
         route = Route.of(message.reply_to)
         peer = await link.peers.get(route.user)
-        peer.wrote(route.token, at, anew=acceptance is not Acceptance.DUPLICATE)
-        if acceptance is Acceptance.ACCEPTED:
+        peer.wrote(route.token, at)
+        if await inbox.accept(message) is Acceptance.ACCEPTED:
             await link.peers.save(peer)
             if peer.saved.backlog:
-                tasks.create_task(link.outbox.send_kept(peer))
+                tasks.create_task(link.outbox.send_waiting(peer))
 
 
 class _Link:
@@ -201,5 +210,5 @@ class _Link:
     def __init__(self, account: Account, wire: Wire, cursors: Cursors, clock: Clock) -> None:
         self.account = account
         self.wire = wire
-        self.peers = Peers(cursors, account.id)
+        self.peers = Records(cursors, f"peer:{account.id}:", Peer)
         self.outbox = Outbox(wire, self.peers, clock)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, Protocol
 
+from bridges.http import CallFailed
+from bridges.trusted import UntrustedHost
 from bridges.weixin.account import KEPT, Account
-from bridges.weixin.hosts import Hosts, UntrustedHost
-from bridges.weixin.wire import QrCode, QrStatus, Refused, Wire, WireError
+from bridges.weixin.hosts import Hosts
+from bridges.weixin.wire import QrCode, QrStatus, Refused, Wire
 from harness_client.clock import Clock
 
 BOT_TYPE: Final = "3"
@@ -106,7 +108,7 @@ class Login:
             return await self._wire.post(
                 "get_bot_qrcode", {"local_token_list": tokens}, QrCode, params={"bot_type": BOT_TYPE}
             )
-        except WireError as error:
+        except CallFailed as error:
             raise LoginFailed(Failure.NO_CODE) from error
 
     async def _follow(self, qrcode: str) -> QrStatus:
@@ -137,7 +139,7 @@ class Login:
             if error.code in {401, 403, 404}:
                 raise LoginFailed(Failure.NO_CODE) from error
             return QrStatus(status="wait")
-        except WireError:
+        except CallFailed:
             return QrStatus(status="wait")
 
     def _account(self, status: QrStatus) -> Account:

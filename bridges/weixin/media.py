@@ -10,9 +10,11 @@ from urllib.parse import quote
 
 import msgspec
 
-from bridges.weixin.hosts import Hosts, UntrustedHost
+from bridges.http import CallFailed
+from bridges.trusted import UntrustedHost
+from bridges.weixin.hosts import Hosts
 from bridges.weixin.inbound import Place
-from bridges.weixin.wire import Wire, WireError
+from bridges.weixin.wire import Wire
 
 BLOCK: Final = 16
 
@@ -25,7 +27,7 @@ async def fetch(wire: Wire, hosts: Hosts, handle: str, limit: int) -> bytes:
         data = await wire.download(url, limit + BLOCK)
     except UntrustedHost:
         raise OSError("the file is not on a host of Weixin") from None
-    except WireError as error:
+    except CallFailed as error:
         raise OSError(str(error)) from error
     key = _key(place)
     if key is not None:

@@ -11,9 +11,11 @@ from typing import Final
 
 import structlog
 
-from bridges.message import Kept, NotSent, RetryAfter, SendOutcome, Sent, SentId
-from bridges.weixin.peers import Peer, Peers
-from bridges.weixin.wire import HELD_BACK, LOGIN_GONE, ChatConfig, Refused, SendResult, Unreached, Wire, WireError
+from bridges.http import CallFailed, Unreached
+from bridges.message import NotSent, RetryAfter, SendOutcome, Sent, SentId
+from bridges.records import Records
+from bridges.weixin.peers import Peer
+from bridges.weixin.wire import HELD_BACK, LOGIN_GONE, ChatConfig, Refused, SendResult, Wire
 from harness_client.clock import Clock
 
 REPLIES: Final = 9
@@ -45,39 +47,42 @@ _TYPING_CALL_SECONDS: Final = 10.0
 class Outbox:
     """Sends for one account over one wire."""
 
-    def __init__(self, wire: Wire, peers: Peers, clock: Clock) -> None:
+    def __init__(self, wire: Wire, peers: Records[Peer], clock: Clock) -> None:
         self._wire = wire
         self._peers = peers
         self._clock = clock
         self._log = structlog.get_logger(__name__)
 
-    async def send(self, user: str, token: str, text: str) -> SendOutcome:
-        """Send one message now, or keep it; ``token`` serves a person of whom nothing is known."""
+    async def send(self, user: str, token: str, text: str, *, aside: bool = False) -> SendOutcome:
+        """Send one message now, or keep it; ``token`` serves a person of whom nothing is known.
+
+        What is said ``aside`` leaves the last reply alone, and is not kept.
+        """
         peer = await self._peers.get(user)
         async with peer.sending:
+            if aside and peer.saved.sent >= REPLIES - 1:
+                return NotSent.WINDOW_CLOSED
             if peer.saved.sent >= REPLIES:
-                return await self._keep(peer, text)
+                return await peer.saved.backlog.keep(text, self._peers, peer)
             outcome = await self._put(peer, token, text)
             if outcome is not None:
                 return outcome
-            if peer.held_back:
-                return await self._keep(peer, text)
-            peer.held_back = True
-            return RetryAfter(REST_SECONDS)
+            if not peer.held_back:
+                peer.held_back = True
+                return RetryAfter(REST_SECONDS)
+            return NotSent.WINDOW_CLOSED if aside else await peer.saved.backlog.keep(text, self._peers, peer)
 
-    async def send_kept(self, peer: Peer) -> None:
-        """Send what waited for the person to write; each is taken out of the record before it is sent."""
+    async def send_waiting(self, peer: Peer) -> None:
+        """Send what waited for the person to write."""
+
+        async def put(text: str) -> SendOutcome | None:
+            outcome = await self._put(peer, "", text)
+            return None if isinstance(outcome, RetryAfter) else outcome
+
         async with peer.sending:
-            while peer.saved.backlog and peer.saved.sent < REPLIES - SPARED:
-                waiting = peer.saved.backlog.take()
-                outcome = await self._put(peer, "", waiting.text)
-                if outcome is None or isinstance(outcome, RetryAfter):
-                    if not peer.saved.backlog.give_back(waiting):
-                        self._log.warning("a message that waited was dropped after two tries")
-                    await self._peers.note(peer)
-                    return
-                if not isinstance(outcome, Sent):
-                    self._log.warning("a message that waited was not sent", outcome=outcome)
+            await peer.saved.backlog.send(
+                put, lambda: peer.saved.sent < REPLIES - SPARED, lambda: self._peers.note(peer)
+            )
 
     async def type(self, user: str, token: str) -> None:
         """Show that the bot is at work; best effort."""
@@ -91,7 +96,7 @@ class Outbox:
             await self._show(peer, _TYPING)
         except OSError as error:
             self._log.debug("no typing sign", error=type(error).__name__)
-        except WireError as error:
+        except CallFailed as error:
             self._log.debug("no typing sign", error=str(error))
 
     async def _put(self, peer: Peer, token: str, text: str) -> SendOutcome | None:
@@ -101,7 +106,7 @@ class Outbox:
         await self._peers.note(peer)
         message = {
             "from_user_id": "",
-            "to_user_id": peer.user,
+            "to_user_id": peer.name,
             "client_id": uuid.uuid4().hex,
             "message_type": 2,
             "message_state": 2,
@@ -110,7 +115,7 @@ class Outbox:
         }
         try:
             result = await self._wire.post("sendmessage", {"msg": message}, SendResult)
-        except WireError as error:
+        except CallFailed as error:
             self._log.warning("not sent", error=str(error))
             return outcome_of(error)
         finally:
@@ -118,30 +123,20 @@ class Outbox:
         await self._show(peer, _DONE)
         return Sent(SentId(str(result.message_id)) if result.message_id else None)
 
-    async def _keep(self, peer: Peer, text: str) -> SendOutcome:
-        if not peer.saved.backlog.add(text):
-            return NotSent.WINDOW_CLOSED
-        try:
-            await self._peers.save(peer)
-        except OSError:
-            peer.saved.backlog.messages.pop()
-            return NotSent.WINDOW_CLOSED
-        return Kept()
-
     async def _show(self, peer: Peer, status: int) -> None:
         """Turn the typing sign on or off where there is one."""
         if not peer.typing or not peer.ticket:
             return
         peer.typing = status == _TYPING
         try:
-            body = {"ilink_user_id": peer.user, "typing_ticket": peer.ticket, "status": status}
+            body = {"ilink_user_id": peer.name, "typing_ticket": peer.ticket, "status": status}
             await self._wire.post("sendtyping", body, SendResult, seconds=_TYPING_CALL_SECONDS)
-        except WireError as error:
+        except CallFailed as error:
             peer.ticket = ""
             self._log.debug("no typing sign", error=str(error))
 
 
-def outcome_of(error: WireError) -> SendOutcome | None:
+def outcome_of(error: CallFailed) -> SendOutcome | None:
     """Return what came of a send by how its call failed; None when the platform holds the message back."""
     match error:
         case Unreached():

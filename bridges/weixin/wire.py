@@ -1,6 +1,6 @@
-"""HTTP to the iLink API: headers, bodies, bounds, and one error for each thing a caller must tell apart.
+"""The iLink API: headers, bodies, and what its answers say.
 
-A refusal comes as HTTP 200 with ``ret`` or ``errcode``. No error carries a body, an address or a token.
+A refusal comes as HTTP 200 with ``ret`` or ``errcode``.
 """
 
 from __future__ import annotations
@@ -9,21 +9,17 @@ import base64
 import secrets
 from collections.abc import Mapping
 from importlib import metadata
-from typing import Final, Required, Self, TypedDict, TypeVar
+from typing import Final, Self, TypeVar
 
-import aiohttp
 import msgspec
 
+from bridges.http import CALL_SECONDS, CallFailed, Reply, Request, Unanswered, exchange, new_session
 from harness_client.clock import Clock
 
 VERSION: Final = (2, 4, 9)
 """The version of the protocol we speak, as the platform counts it."""
 
-CALL_SECONDS: Final = 15.0
 DOWNLOAD_SECONDS: Final = 60.0
-CONNECT_SECONDS: Final = 10.0
-BODY_LIMIT: Final = 8 * 1024 * 1024
-"""Bytes of one answer."""
 
 LOGIN_GONE: Final = -14
 """The account was bound elsewhere or logged out: only a person with the phone can help."""
@@ -32,23 +28,7 @@ HELD_BACK: Final = -2
 """One code for a closed window, too many replies, too fast, too long: a later message opens it again."""
 
 
-class WireError(Exception):
-    """A call failed; the text names the call and the kind of failure and nothing else."""
-
-
-class Unreached(WireError):
-    """No connection was made: nothing was sent."""
-
-
-class Unanswered(WireError):
-    """The answer was lost or is no answer: the call may or may not have taken effect."""
-
-
-class TimedOut(Unanswered):
-    """No answer in time; the usual end of a long poll."""
-
-
-class Refused(WireError):
+class Refused(CallFailed):
     """The platform said no. ``code`` is its ``errcode`` or ``ret``, or an HTTP status from 300 to 499."""
 
     def __init__(self, call: str, code: int) -> None:
@@ -109,16 +89,6 @@ _APP_HEADERS: Final = {
 }
 
 
-class _Request(TypedDict, total=False):
-    """The part of a request that aiohttp is handed as it is."""
-
-    method: Required[str]
-    url: Required[str]
-    headers: Mapping[str, str]
-    params: Mapping[str, str] | None
-    data: bytes
-
-
 class Wire:
     """Calls to one base address with one token. Use it as a context, or :meth:`close` it. Retries nothing."""
 
@@ -131,10 +101,7 @@ class Wire:
             "channel_version": ".".join(map(str, VERSION)),
             "bot_agent": f"harness-im/{metadata.version('harness-im')}",
         }
-        self._http = aiohttp.ClientSession(
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),  # the clock bounds every call
-        )
+        self._http = new_session()
 
     async def __aenter__(self) -> Self:
         return self
@@ -155,7 +122,7 @@ class Wire:
         params: Mapping[str, str] | None = None,
         seconds: float = CALL_SECONDS,
     ) -> A:
-        """Make one call with the token. Raises WireError."""
+        """Make one call with the token. Raises CallFailed."""
         headers = _APP_HEADERS | {
             "Content-Type": "application/json",
             "AuthorizationType": "ilink_bot_token",
@@ -164,57 +131,39 @@ class Wire:
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         data = msgspec.json.encode({**body, "base_info": self._base_info})
-        request = _Request(method="POST", url=_url(self._base, call), headers=headers, params=params, data=data)
-        return _read(call, await self._exchange(call, request, seconds=seconds), answer)
+        request = Request(method="POST", url=_url(self._base, call), headers=headers, params=params, data=data)
+        return _read(call, await exchange(self._http, self._clock, call, request, seconds=seconds), answer)
 
     async def get(
         self, call: str, params: Mapping[str, str], answer: type[A], *, base: str, seconds: float = CALL_SECONDS
     ) -> A:
-        """Make one call without a token, where ``base`` says. Raises WireError."""
-        request = _Request(method="GET", url=_url(base, call), headers=_APP_HEADERS, params=params)
-        return _read(call, await self._exchange(call, request, seconds=seconds), answer)
+        """Make one call without a token, where ``base`` says. Raises CallFailed."""
+        request = Request(method="GET", url=_url(base, call), headers=_APP_HEADERS, params=params)
+        return _read(call, await exchange(self._http, self._clock, call, request, seconds=seconds), answer)
 
     async def download(self, url: str, limit: int, *, seconds: float = DOWNLOAD_SECONDS) -> bytes:
-        """Fetch at most ``limit`` bytes without a token; the caller has checked the address. Raises WireError."""
-        return await self._exchange("media", _Request(method="GET", url=url), seconds=seconds, limit=limit)
-
-    async def _exchange(self, call: str, request: _Request, *, seconds: float, limit: int = BODY_LIMIT) -> bytes:
-        """Return the body of a 200. Causes are dropped: they quote the address, which may hold a login's name."""
-        try:
-            async with (
-                self._clock.timeout(seconds),
-                self._http.request(**request, allow_redirects=False) as response,
-            ):
-                if response.status >= 500:
-                    raise Unanswered(f"{call}: HTTP {response.status}")
-                if response.status != 200:
-                    raise Refused(call, response.status)
-                return await _bounded(call, response, limit)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise Unreached(f"{call}: {type(error).__name__}") from None
-        except TimeoutError:
-            raise TimedOut(f"{call}: no answer in {seconds:g} s") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise Unanswered(f"{call}: {type(error).__name__}") from None
+        """Fetch at most ``limit`` bytes without a token; the caller has checked the address. Raises CallFailed."""
+        request = Request(method="GET", url=url)
+        return _body("media", await exchange(self._http, self._clock, "media", request, seconds=seconds, limit=limit))
 
 
 def _url(base: str, call: str) -> str:
     return f"{base}/ilink/bot/{call}"
 
 
-async def _bounded(call: str, response: aiohttp.ClientResponse, limit: int) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > limit:
-            raise Unanswered(f"{call}: more than {limit} bytes")
-    return bytes(body)
+def _body(call: str, reply: Reply) -> bytes:
+    """Return the body of a 200."""
+    if reply.status >= 500:
+        raise Unanswered(f"{call}: HTTP {reply.status}")
+    if reply.status != 200:
+        raise Refused(call, reply.status)
+    return reply.body
 
 
-def _read(call: str, body: bytes, answer: type[A]) -> A:
+def _read(call: str, reply: Reply, answer: type[A]) -> A:
     """Decode an answer; an empty one says yes."""
     try:
-        found = msgspec.json.decode(body or b"{}", type=answer)
+        found = msgspec.json.decode(_body(call, reply) or b"{}", type=answer)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise Unanswered(f"{call}: the answer is not what it should be") from None
     if code := found.errcode or found.ret:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bridges.delivery import MAX_WAITING, Delivery, End, Report
-from bridges.message import Inbox, Limits, NotSent, ReplyTarget, RetryAfter, SendOutcome, Sent, SentId
+from bridges.message import Inbox, Kept, Limits, NotSent, ReplyTarget, RetryAfter, SendOutcome, Sent, SentId
 from commands.model import ChatKey
 from tests.fakes.clock import FakeClock
 
@@ -241,3 +241,38 @@ async def test_each_send_is_measured(platform: Platform, clock: FakeClock) -> No
     platform.script = [RetryAfter(1), Sent(None), NotSent.BLOCKED]
     await Delivery(platform, whole, clock=clock, observe=observe).deliver(target(), ["a", "b"])
     assert seen == [("retry-after", 2), ("sent", 2), ("blocked", 2)]
+
+
+# -- channels that count replies ---------------------------------------------------------------------------------------
+
+
+class Rationed(Platform):
+    """Tells what is said aside from what is not."""
+
+    async def send_aside(self, target: ReplyTarget, text: str) -> SendOutcome:
+        return await self.send(target, f"({text})")
+
+
+async def test_what_the_channel_keeps_is_no_failure(clock: FakeClock) -> None:
+    channel = Rationed(clock, script=[Sent(SentId("1")), Kept(), Kept()])
+    report = await Delivery(channel, whole, clock=clock).deliver(target(), ("one", "two", "three"))
+    assert report == Report(End.KEPT, (SentId("1"),))
+    assert report.complete
+
+
+async def test_what_is_kept_does_not_hide_what_is_refused(clock: FakeClock) -> None:
+    channel = Rationed(clock, script=[Kept(), NotSent.WINDOW_CLOSED])
+    report = await Delivery(channel, whole, clock=clock).deliver(target(), ("one", "two", "three"))
+    assert report == Report(End.WINDOW_CLOSED)
+    assert channel.texts == ["one", "two"]
+
+
+async def test_what_is_said_aside_is_named_to_a_channel_that_asks(clock: FakeClock) -> None:
+    counting, plain = Rationed(clock), Platform(clock)
+    for channel in (counting, plain):
+        delivery = Delivery(channel, whole, clock=clock)
+        assert await delivery.reply(target(), ("question",), aside=True)
+        assert await delivery.reply(target(), ("answer",))
+        await delivery.close(10)
+    assert counting.texts == ["(question)", "answer"]
+    assert plain.texts == ["question", "answer"]

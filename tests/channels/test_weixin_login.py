@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from bridges.trusted import UntrustedHost
 from bridges.weixin.account import KEPT, Account, Accounts
-from bridges.weixin.hosts import Hosts, UntrustedHost
+from bridges.weixin.hosts import Hosts
 from bridges.weixin.login import REFRESHES, Failure, Login, LoginFailed, Progress
 from bridges.weixin.wire import Wire
 from harness_client.clock import SystemClock

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from bridges.http import TimedOut, Unanswered
 from bridges.message import Acceptance, ChannelStopped, Stop
 from bridges.weixin.account import Account
 from bridges.weixin.channel import GRACE_SECONDS, POLL_SECONDS, SILENT_POLLS
-from bridges.weixin.wire import Refused, TimedOut, Unanswered
+from bridges.weixin.wire import Refused
 from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors
 from tests.channels.weixin import ALICE, BOB, Line, line_on, platform

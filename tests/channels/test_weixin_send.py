@@ -10,10 +10,10 @@ import pytest
 
 from bridges.backlog import LONGEST
 from bridges.delivery import Delivery, End
+from bridges.http import CALL_SECONDS
 from bridges.message import Acceptance, Kept, NotSent, RetryAfter, SendOutcome, Sent, SentId
 from bridges.split import split_lossless
 from bridges.weixin.outbox import GAP_SECONDS, REPLIES, REST_SECONDS, SPARED, UNREACHED_SECONDS
-from bridges.weixin.wire import CALL_SECONDS
 from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors
 from tests.channels.weixin import ALICE, BOB, Line, line_on, platform
@@ -124,6 +124,26 @@ async def test_what_waited_leaves_room_for_the_new_reply(fake: FakeWeixin, line:
     replies = [await line.send(again, f"history {number}") for number in range(SPARED)]
     assert all(isinstance(reply, Sent) for reply in replies)
     assert texts(fake)[REPLIES : REPLIES + REPLIES - SPARED] == ["9", "10", "11", "12", "13", "14"]
+
+
+async def test_what_is_said_aside_leaves_the_last_reply_to_the_answer(fake: FakeWeixin, line: Line) -> None:
+    message = await line.says()
+    for number in range(REPLIES - 1):
+        await line.clock.advance(GAP_SECONDS)
+        assert isinstance(await line.channel.send_aside(message.reply_to, f"question {number}"), Sent)
+    assert await line.channel.send_aside(message.reply_to, "one more") is NotSent.WINDOW_CLOSED
+    assert isinstance(await line.send(message, "the answer"), Sent)
+
+
+async def test_what_is_said_aside_is_never_kept(fake: FakeWeixin, line: Line) -> None:
+    message = await line.says()
+    fake.fail("sendmessage", Fault(ret=-2), Fault(ret=-2))
+    assert await line.channel.send_aside(message.reply_to, "question") == RetryAfter(REST_SECONDS)
+    await line.clock.advance(REST_SECONDS)
+    assert await line.channel.send_aside(message.reply_to, "question") is NotSent.WINDOW_CLOSED
+    await line.says(text="hello?")
+    await line.clock.advance(60)
+    assert not fake.sent
 
 
 async def test_what_waits_is_bounded(fake: FakeWeixin, line: Line) -> None:
