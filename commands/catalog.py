@@ -18,7 +18,7 @@ from commands.recognise import Recognised
 from i18n import Key
 
 BARRIER: Final = "barrier"
-"""Tag of a command that changes what is done with the messages after it: they wait until it is over."""
+"""Tag of a command that changes what a later message does, or what its number means: that waits until it is over."""
 
 
 def _no_argument(argument: str) -> bool:
@@ -52,6 +52,7 @@ _ROWS: Final[tuple[Command, ...]] = (
         parameter=Key.SESSIONS_PARAMETER,
         accepts=lambda argument: sessions.parse_asked(argument) is not None,
         aliases=("sessionlist",),
+        tags=frozenset({BARRIER}),
     ),
     Command(
         "session",
@@ -69,6 +70,7 @@ _ROWS: Final[tuple[Command, ...]] = (
         run=workspaces.workspaces,
         accepts=_no_argument,
         aliases=("workspacelist", "wsl"),
+        tags=frozenset({BARRIER}),
     ),
     Command(
         "workspace",
@@ -96,6 +98,7 @@ _ROWS: Final[tuple[Command, ...]] = (
         summary=Key.MODELS_SUMMARY,
         run=models.models,
         accepts=_no_argument,
+        tags=frozenset({BARRIER}),
     ),
     Command(
         "model",
@@ -113,6 +116,7 @@ _ROWS: Final[tuple[Command, ...]] = (
         run=models.reasonings,
         accepts=_no_argument,
         aliases=("reasoninglist",),
+        tags=frozenset({BARRIER}),
     ),
     Command(
         "reasoning",
@@ -130,6 +134,7 @@ _ROWS: Final[tuple[Command, ...]] = (
         run=presets.presets,
         accepts=_no_argument,
         aliases=("presetlist",),
+        tags=frozenset({BARRIER}),
     ),
     Command(
         "preset",
