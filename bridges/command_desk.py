@@ -10,6 +10,7 @@ from bridges.bot import RunningBot
 from bridges.config import APP
 from bridges.message import InboundMessage
 from bridges.preferences import StoredAdmissions, StoredPreferences
+from commands.batch import Batches
 from commands.catalog import COMMANDS, refusal
 from commands.model import CommandRequest, Gate, Outcome, Services, ShownLists, Turns
 from commands.recognise import Recognised
@@ -21,9 +22,10 @@ VERSION: Final = metadata.version(APP)
 class CommandDesk:
     """The commands of one bot."""
 
-    def __init__(self, bot: RunningBot, turns: Turns) -> None:
+    def __init__(self, bot: RunningBot, turns: Turns, batches: Batches) -> None:
         self._bot = bot
         self._turns = turns
+        self._batches = batches
         self._shown = ShownLists()
 
     async def run(self, message: InboundMessage, recognised: Recognised, may: Rights) -> Outcome:
@@ -45,6 +47,7 @@ class CommandDesk:
             message.sender,
             recognised.argument,
             carried,
+            message.quoted,
         )
         words = await bot.words(message.chat)
         services = Services(
@@ -56,6 +59,7 @@ class CommandDesk:
             preferences=StoredPreferences(bot),
             admissions=StoredAdmissions(bot),
             version=VERSION,
+            batches=self._batches,
             turns=self._turns,
             shown=self._shown,
         )

@@ -4,7 +4,9 @@
 2. access: deny by default, before anything is stored, fetched or asked (:mod:`bridges.access`)
 3. the durable claim: a message id is taken on once, across crashes; only then does the platform hear of it
 4. command recognition: a recognised command is always consumed and runs outside the chat's queue
-5. the prompt, in the chat's queue (:mod:`bridges.conversation`)
+5. the batch: while a chat collects texts, everything but the batch's own commands goes into it or is refused
+6. an answer to what the host asks (:mod:`bridges.interactions`)
+7. the prompt, in the chat's queue (:mod:`bridges.conversation`)
 
 Order within a chat: a command that changes what the chat talks to (tag ``barrier``) is over before anything that was
 sent after it begins. Nothing else waits for anything.
@@ -21,15 +23,19 @@ from typing import Final
 from bridges.access import Rights, rights
 from bridges.bot import RunningBot
 from bridges.command_desk import CommandDesk
-from bridges.config import Access
+from bridges.config import Access, Busy
 from bridges.conversation import Conversations, Waiting
-from bridges.late import recover
 from bridges.message import Acceptance, EventId, InboundMessage
-from bridges.state import Phase, Turn
+from bridges.prompt import Prompt
+from bridges.prompt import refusal as unusable
+from bridges.state import Phase, StateError, Turn
+from bridges.turn import End, Reply
+from commands.batch import SEND, Batches
 from commands.budget import utf16_length
 from commands.catalog import BARRIER, COMMANDS, KNOWN
-from commands.model import ChatKey, Outcome
+from commands.model import ChatKey, ChatKind, Outcome, SteerOutcome
 from commands.recognise import NotOurs, Recognised, recognise
+from harness_client.errors import HarnessError
 from i18n import Key
 
 COMMANDS_AT_ONCE: Final = 64
@@ -39,13 +45,23 @@ LONGEST_TEXT: Final = 100_000
 """UTF-16 units of one message; more is refused with a word."""
 
 
+TROUBLED_CHATS: Final = 1_000
+"""Chats that are told, once, that nothing can be stored."""
+
+Work = Callable[[], Awaitable[Outcome]]
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How one bot is addressed, and who may use it. ``access`` is read anew for every message."""
+    """How one bot is addressed, who may use it, and how it behaves. ``access`` is read anew for every message."""
 
     access: Callable[[], Access | None]
     name: str | None = None
     """The bot's own name where people write ``/command@name``."""
+    busy: Busy = Busy.QUEUE
+    group_approvals: bool = False
+    tells_trouble: bool = True
+    """Whether the chat hears of a state that cannot be written; the terminal says so by itself."""
 
 
 class Intake:
@@ -67,8 +83,10 @@ class Intake:
         self._slots = asyncio.Semaphore(COMMANDS_AT_ONCE)
         self._rebinding: dict[ChatKey, asyncio.Event] = {}
         self._inherited: tuple[Turn, ...] = ()
-        self.conversations = Conversations(bot, tasks, settled)
-        self._desk = CommandDesk(bot, self.conversations)
+        self._troubled: set[ChatKey] = set()
+        self._batches = Batches()
+        self.conversations = Conversations(bot, tasks, settled, group_approvals=policy.group_approvals)
+        self._desk = CommandDesk(bot, self.conversations, self._batches)
 
     async def inherit(self) -> None:
         """Take over what an earlier process left unfinished; it is seen to once the channel is connected."""
@@ -92,23 +110,66 @@ class Intake:
         if not may.talk:
             await self._turn_away(message, may)
             return Acceptance.DENIED
-        refusal = _refusal(message)
-        if command is None and refusal is None:
-            return await self._take_prompt(message)
+        if command is not None:
+            return await self._take_command(message, command, may)
+        if self._collects(message):
+            return await self._take_on(message, partial(self._collect, message))
+        return await self._take_words(message)
+
+    async def _take_words(self, message: InboundMessage) -> Acceptance:
+        if utf16_length(message.text) > LONGEST_TEXT:
+            return await self._refuse(message, Key.CHAT_TOO_LONG)
+        answering = self.conversations.interactions.offer(message)
+        if answering is not None:
+            return await self._take_on(message, lambda: answering)
+        refusal = unusable(self._bot, message.attachments)
+        if refusal is None and not message.attachments and not message.text.strip():
+            refusal = Key.CHAT_EMPTY
+        if refusal is not None:
+            return await self._refuse(message, refusal)
+        return await self._take_prompt(message, Prompt((message.text,), message.attachments))
+
+    async def _take_command(self, message: InboundMessage, command: Recognised, may: Rights) -> Acceptance:
+        if self._collects(message) and not COMMANDS[command.name].during_batch:
+            return await self._refuse(message, Key.BATCH_COLLECTING)
+        if command == SEND and message.kind is ChatKind.DIRECT and may.command:
+            texts = self._batches.submit(message.chat)
+            if texts:
+                return await self._take_batch(message, texts)
+        return await self._take_on(message, partial(self._command, message, command, may))
+
+    async def _refuse(self, message: InboundMessage, key: Key) -> Acceptance:
+        return await self._take_on(message, lambda: partial(self._desk.say, message, key))
+
+    async def _take_on(self, message: InboundMessage, work: Callable[[], Work]) -> Acceptance:
+        """Claim a message and begin what ``work``, called right after the claim, returns."""
         await self._slots.acquire()
         ours = False
         try:
-            ours = await bot.state.claims.claim(bot.key, message.id)
+            ours = await self._claim(message)
         finally:
             if not ours:
                 self._slots.release()
         if not ours:
             return Acceptance.DUPLICATE
-        if command is not None:
-            self._begin_command(message, command, may)
-        elif refusal is not None:
-            self._begin(message, partial(self._desk.say, message, refusal))
+        self._begin(message, work())
         return Acceptance.ACCEPTED
+
+    async def _claim(self, message: InboundMessage, turn: Turn | None = None) -> bool:
+        try:
+            ours = await self._bot.state.claims.claim(self._bot.key, message.id, turn=turn)
+        except StateError:
+            self._tell_trouble(message)
+            raise
+        self._troubled.clear()
+        return ours
+
+    def _tell_trouble(self, message: InboundMessage) -> None:
+        """Tell the chat, once until the state can be written again, that its message was not taken."""
+        if self._policy.tells_trouble and message.chat not in self._troubled and len(self._troubled) < TROUBLED_CHATS:
+            self._troubled.add(message.chat)
+            work = partial(self._desk.say, message, Key.CHAT_NOT_STORED)
+            self._tasks.create_task(self._bot.safely(work, reply_to=message.reply_to, sender=message.sender))
 
     async def _turn_away(self, message: InboundMessage, may: Rights) -> None:
         """Give a stranger a pairing code where the bot pairs, and nothing at all anywhere else."""
@@ -119,18 +180,87 @@ class Intake:
             work = partial(self._desk.say, message, Key.CHAT_PAIRING, code=code)
             self._tasks.create_task(self._bot.safely(work, reply_to=message.reply_to, sender=message.sender))
 
-    async def _take_prompt(self, message: InboundMessage) -> Acceptance:
-        bot = self._bot
-        turn = Turn(message.id, message.reply_to, message.sender, bot.clock.time())
-        if not await bot.state.claims.claim(bot.key, message.id, turn=turn):
+    # -- prompts ----------------------------------------------------------------------------------------------------
+
+    async def _take_prompt(
+        self,
+        message: InboundMessage,
+        prompt: Prompt,
+        replied: Callable[[Reply | None], Awaitable[None]] | None = None,
+    ) -> Acceptance:
+        turn = Turn(message.id, message.reply_to, message.sender, self._bot.clock.time())
+        if not await self._claim(message, turn):
             return Acceptance.DUPLICATE
-        if not self.conversations.submit(Waiting(message, turn, self._rebinding.get(message.chat))):
-            await bot.state.turns.end(turn)
-            await self._slots.acquire()
-            self._begin(message, partial(self._desk.say, message, Key.CHAT_FULL))
+        waiting = Waiting(message, prompt, turn, self._rebinding.get(message.chat), replied)
+        if self._policy.busy is Busy.STEER and self.conversations.may_join(waiting):
+            work = partial(self._join, waiting)
+            self._tasks.create_task(self._bot.safely(work, reply_to=message.reply_to, sender=message.sender))
+        else:
+            await self._queue(waiting)
         return Acceptance.ACCEPTED
 
-    def _begin_command(self, message: InboundMessage, command: Recognised, may: Rights) -> None:
+    async def _queue(self, waiting: Waiting) -> None:
+        if self.conversations.submit(waiting):
+            return
+        await self.conversations.ends.note(waiting.turn)
+        await self._slots.acquire()
+        self._begin(waiting.message, partial(self._desk.say, waiting.message, Key.CHAT_FULL))
+        if waiting.replied is not None:
+            await waiting.replied(None)
+
+    async def _join(self, waiting: Waiting) -> None:
+        """Add a message to the turn that runs; one that comes too late for it waits for a turn of its own."""
+        message = waiting.message
+        try:
+            outcome = await self.conversations.steer(message.chat, message.text)
+        except HarnessError as error:
+            reference = self._bot.references.record(error, actor=message.sender, session=None)
+            await self._desk.say(message, Key.STEER_FAILED, reference=reference)
+            end = Outcome.FAILED
+        else:
+            if outcome is not SteerOutcome.TAKEN:
+                await self._queue(waiting)
+                return
+            await self._desk.say(message, Key.STEER_DONE)
+            end = Outcome.OK
+        await self.conversations.ends.note(waiting.turn)
+        self._settled(message.id, end)
+
+    # -- batches ----------------------------------------------------------------------------------------------------
+
+    def _collects(self, message: InboundMessage) -> bool:
+        return message.kind is ChatKind.DIRECT and self._batches.collects(message.chat)
+
+    def _collect(self, message: InboundMessage) -> Work:
+        """Add to the chat's batch at once, for the next message may send it."""
+        if message.attachments or message.quoted:
+            key: Key | None = Key.BATCH_PLAIN_ONLY
+        elif utf16_length(message.text) > LONGEST_TEXT:
+            key = Key.CHAT_TOO_LONG
+        else:
+            key = self._batches.add(message.chat, message.text)
+        return _nothing if key is None else partial(self._desk.say, message, key)
+
+    async def _take_batch(self, message: InboundMessage, texts: tuple[str, ...]) -> Acceptance:
+        taken = False
+        try:
+            acceptance = await self._take_prompt(message, Prompt(texts), partial(self._batch_over, message))
+            taken = acceptance is Acceptance.ACCEPTED
+        finally:
+            if not taken:
+                self._batches.settle(message.chat, keep=True)
+        return acceptance
+
+    async def _batch_over(self, message: InboundMessage, reply: Reply | None) -> None:
+        """Drop a batch that ran; one that did not is kept, to be sent again."""
+        failed = reply is None or (reply.outcome is not Outcome.OK and reply.end is End.ANSWERED)
+        count = self._batches.settle(message.chat, keep=failed)
+        if failed:
+            await self._desk.say(message, Key.BATCH_KEPT, count=str(count))
+
+    # -- commands ---------------------------------------------------------------------------------------------------
+
+    def _command(self, message: InboundMessage, command: Recognised, may: Rights) -> Work:
         before = self._rebinding.get(message.chat)
         changing = self._announce(message.chat) if BARRIER in COMMANDS[command.name].tags else None
 
@@ -138,15 +268,19 @@ class Intake:
             try:
                 if before is not None:
                     await before.wait()
-                return await self._desk.run(message, command, may)
+                outcome = await self._desk.run(message, command, may)
+                if changing is not None:
+                    await self.conversations.interactions.moved(message.chat)
+                return outcome
             finally:
                 self._changed(message.chat, changing)
 
-        self._begin(message, in_order)
+        return in_order
 
     async def _recover(self, turn: Turn, changing: asyncio.Event | None) -> None:
         try:
-            await self._bot.safely(partial(recover, self._bot, turn), reply_to=turn.reply_to, sender=turn.sender)
+            work = partial(self.conversations.recover, turn)
+            await self._bot.safely(work, reply_to=turn.reply_to, sender=turn.sender)
         finally:
             self._changed(turn.chat, changing)
 
@@ -161,7 +295,7 @@ class Intake:
             if self._rebinding.get(chat) is changing:
                 del self._rebinding[chat]
 
-    def _begin(self, message: InboundMessage, work: Callable[[], Awaitable[Outcome]]) -> None:
+    def _begin(self, message: InboundMessage, work: Work) -> None:
         """Run ``work`` by itself, in the slot that was acquired for it."""
 
         async def run() -> None:
@@ -174,10 +308,6 @@ class Intake:
         self._tasks.create_task(run())
 
 
-def _refusal(message: InboundMessage) -> Key | None:
-    """Return why a message cannot become a prompt, if so."""
-    if message.attachments:
-        return Key.CHAT_ATTACHMENTS
-    if not message.text.strip():
-        return Key.CHAT_EMPTY
-    return Key.CHAT_TOO_LONG if utf16_length(message.text) > LONGEST_TEXT else None
+async def _nothing() -> Outcome:
+    """Answer with silence."""
+    return Outcome.OK

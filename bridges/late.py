@@ -5,36 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bridges.bot import RunningBot
+from bridges.host_turn import HostTurn, Withdrawn
 from bridges.message import EditsMessages, Sent
-from bridges.race import first_of
 from bridges.split import split_answer
-from bridges.state import Phase, Turn
+from bridges.state import Phase, StateError, Turn
 from bridges.turn import create_session
 from bridges.turn_text import ending_text, failure_text
 from commands.model import StaleBinding
 from harness_client.errors import HarnessError
-from harness_client.turn import TurnReader
-from harness_client.watch import PromptLost, Watch
+from harness_client.watch import PromptLost, PromptParked
 from i18n import Key, Words
 
 LATE_SECONDS = 24 * 3600.0
 """How long a late answer is waited for."""
 
 
-async def recover(bot: RunningBot, turn: Turn) -> None:
-    """Bring a turn of an earlier process to its end; what each phase allows is said at :class:`Phase`."""
+async def settle(bot: RunningBot, turn: Turn) -> None:
+    """Say what became of a turn of an earlier process that the host does not run (:class:`Phase`)."""
     words = await bot.words(turn.chat)
-    match turn.phase:
-        case Phase.CLAIMED | Phase.CREATING:
-            if turn.phase is Phase.CREATING:
-                await _keep_session(bot, turn)
-            await bot.state.turns.end(turn)
-            await bot.replies.reply(turn.reply_to, (words(Key.CHAT_SEND_AGAIN),))
-        case Phase.PROMPTING | Phase.RUNNING:
-            await finish_late(bot, turn)
-        case Phase.DELIVERING:
-            await bot.state.turns.end(turn)
-            await bot.replies.reply(turn.reply_to, (words(Key.CHAT_CUT_OFF),))
+    if turn.phase is Phase.CREATING:
+        await _keep_session(bot, turn)
+    await bot.state.turns.end(turn)
+    key = Key.CHAT_CUT_OFF if turn.phase is Phase.DELIVERING else Key.CHAT_SEND_AGAIN
+    await bot.replies.reply(turn.reply_to, (words(key),))
 
 
 async def _keep_session(bot: RunningBot, turn: Turn) -> None:
@@ -49,34 +42,37 @@ async def _keep_session(bot: RunningBot, turn: Turn) -> None:
         bot.references.record(error, actor=turn.sender, session=turn.session)
 
 
-async def finish_late(bot: RunningBot, turn: Turn) -> None:
+async def finish_late(bot: RunningBot, turn: Turn, host_turn: HostTurn) -> None:
     """Wait for the end of a turn that nobody waits for any more, and deliver its answer at most once.
 
-    Nothing is delivered when the chat's binding is no longer the one the prompt was made in.
+    Nothing is delivered when the chat's binding is no longer the one the prompt was made in. Whoever calls ends the
+    turn in the state.
     """
     words = await bot.words(turn.chat)
-    text = await _late_text(bot, turn, words)
+    text = await _late_text(bot, turn, host_turn, words)
     if text is None or await bot.state.chats.get(turn.chat) != turn.binding:
-        await bot.state.turns.end(turn)
         return
-    await bot.state.turns.save(replace(turn, phase=Phase.DELIVERING))
+    try:
+        await bot.state.turns.save(replace(turn, phase=Phase.DELIVERING))
+    except StateError as error:  # a full disk does not stop an answer
+        bot.references.record(error, actor=turn.sender, session=turn.session)
     if not await _deliver(bot, turn, text):
         await bot.replies.reply(turn.reply_to, (words(Key.CHAT_UNDELIVERED),))
-    await bot.state.turns.end(turn)
 
 
-async def _late_text(bot: RunningBot, turn: Turn, words: Words) -> str | None:
-    if turn.session is None or turn.request is None:
-        return None
-    reader = TurnReader(turn.request)
-    watch = Watch(bot.harness, turn.session, reader, bot.clock, lambda: None)
+async def _late_text(bot: RunningBot, turn: Turn, host_turn: HostTurn, words: Words) -> str | None:
     try:
-        await first_of(watch.until_ended(patience=LATE_SECONDS), watch.until_lost(), bot.clock.sleep(LATE_SECONDS))
+        await host_turn.over(patience=LATE_SECONDS, limit=LATE_SECONDS)
+    except Withdrawn:
+        return words(Key.CHAT_WITHDRAWN)
     except PromptLost:
         return words(Key.CHAT_PROMPT_LOST)
+    except PromptParked:
+        return words(Key.CHAT_PARKED)
     except HarnessError as error:
         reference = bot.references.record(error, actor=turn.sender, session=turn.session)
         return failure_text(error, words, reference)
+    reader = host_turn.reader
     return words(Key.CHAT_LATE, text=ending_text(reader, words)[0]) if reader.ending else None
 
 

@@ -6,23 +6,26 @@ What a restart may conclude from each step is said at :class:`bridges.state.Phas
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import partial
 from typing import Final
 
 from bridges.bot import RunningBot
+from bridges.host_turn import HostTurn, Withdrawn
+from bridges.interactions import Dialogue
 from bridges.live import LiveAnswer
-from bridges.message import InboundMessage, SentId
+from bridges.message import SentId
+from bridges.prompt import Prompt, Prompts, Unusable
 from bridges.race import first_of
 from bridges.state import Phase, StateError, Turn
 from bridges.turn_text import ending_text, failure_text, joined
-from commands.marks import wrap
-from commands.model import Binding, ChatKey, Outcome, StaleBinding, StopOutcome
+from commands.model import Binding, ChatKey, Outcome, StaleBinding, SteerOutcome, StopOutcome
 from harness_client.errors import HarnessError, SessionNotFound, TimedOut, Unreachable
 from harness_client.turn import TurnReader
-from harness_client.types import PromptMode, QueueAction, RequestId, SessionId, TextPart
-from harness_client.watch import PromptLost, Watch
+from harness_client.types import RequestId, SessionId
+from harness_client.watch import PromptLost, PromptParked
 from i18n import Key, Words
 
 ANSWER_SECONDS = 600.0
@@ -33,9 +36,6 @@ PATIENCE_SECONDS = 60.0
 
 _TRIES = 3
 """Times a message looks for its session when the binding moves under it."""
-
-_BEGIN_LOOKS, _BEGIN_SECONDS = 5, 0.2
-"""How often ``/stop`` looks for a prompt that is neither begun nor queued, and the pause between: it is on its way."""
 
 
 class End(Enum):
@@ -55,15 +55,12 @@ class Reply:
     end: End = End.ANSWERED
 
 
-class _Withdrawn(Exception):
-    """The prompt was taken back before the host began it."""
-
-
 _KNOWN_ENDS: Final[dict[type[Exception], tuple[Key, Outcome]]] = {
-    _Withdrawn: (Key.CHAT_WITHDRAWN, Outcome.OK),
+    Withdrawn: (Key.CHAT_WITHDRAWN, Outcome.OK),
     StaleBinding: (Key.CHAT_SWITCHED, Outcome.REFUSED),
     SessionNotFound: (Key.CHAT_SESSION_GONE, Outcome.REFUSED),
     PromptLost: (Key.CHAT_PROMPT_LOST, Outcome.FAILED),
+    PromptParked: (Key.CHAT_PARKED, Outcome.FAILED),
 }
 """Ends that need no reference: the person knows all there is to know."""
 
@@ -71,37 +68,46 @@ _KNOWN_ENDS: Final[dict[type[Exception], tuple[Key, Outcome]]] = {
 class PromptRun:
     """Runs one claimed message. ``turn`` is its durable form, kept up to date."""
 
-    def __init__(self, bot: RunningBot, turn: Turn, words: Words) -> None:
+    def __init__(self, bot: RunningBot, turn: Turn, words: Words, prompts: Prompts, dialogue: Dialogue) -> None:
         self._bot = bot
         self._words = words
+        self._prompts = prompts
+        self._dialogue = dialogue
         self._reader = TurnReader(RequestId(bot.mint()))
         self._sending = asyncio.Lock()
         self._withdrawn = asyncio.Event()
+        self.host_turn: HostTurn | None = None
+        """The prompt on the host, once it is about to go there."""
         self.turn = turn
         self.since = bot.clock.monotonic()
         """When the message was taken up, on the monotonic clock."""
 
-    async def run(self, message: InboundMessage) -> Reply:
+    async def run(self, prompt: Prompt) -> Reply:
         """Ask the host and show the answer, or say why there is none. Raises nothing of the host or the state."""
-        async with LiveAnswer(self._bot, message.reply_to, self._reader.text, self._note_carrier) as live:
-            reply = await self._reply(message, live)
+        target = self.turn.reply_to
+        async with LiveAnswer(self._bot, target, self._text, self._note_carrier) as live:
+            reply = await self._reply(prompt, live)
             if reply.end is End.ANSWERED:
                 await self._note(replace(self.turn, phase=Phase.DELIVERING))
             sent = await live.finish(reply.text)
         if reply.end is End.LATE:
             await self._note(replace(self.turn, carrier=None))
-            return reply
-        if not sent:
-            await self._bot.replies.reply(message.reply_to, (self._words(Key.CHAT_UNDELIVERED),))
-        await self._forget()
+        elif not sent:
+            await self._bot.replies.reply(target, (self._words(Key.CHAT_UNDELIVERED),))
         return reply
 
-    async def _reply(self, message: InboundMessage, live: LiveAnswer) -> Reply:
+    def _text(self) -> str:
+        return self._reader.text()
+
+    async def _reply(self, prompt: Prompt, live: LiveAnswer) -> Reply:
         try:
-            await self._ask(message, live)
+            await self._ask(prompt, live)
         except tuple(_KNOWN_ENDS) as error:
             key, outcome = _KNOWN_ENDS[type(error)]
-            return Reply(self._words(key), outcome)
+            return Reply(joined(self._reader.text(), self._words(key)), outcome)
+        except Unusable as error:
+            reference = self._record(error.cause) if error.cause else ""
+            return Reply(self._words(error.key, reference=reference), Outcome.REFUSED)
         except StateError as error:
             return Reply(self._words(Key.CHAT_STATE, reference=self._record(error)), Outcome.FAILED)
         except HarnessError as error:
@@ -119,27 +125,38 @@ class PromptRun:
         text = joined(self._reader.text(), failure_text(error, self._words, reference))
         return Reply(text, Outcome.FAILED)
 
-    async def _ask(self, message: InboundMessage, live: LiveAnswer) -> None:
+    async def _ask(self, prompt: Prompt, live: LiveAnswer) -> None:
         """Send the prompt once and watch its turn; return at its end or at the wait limit.
 
-        A binding that moves before the prompt is out is followed: the message runs where the chat is now.
+        A binding that moves before the prompt is out is followed: the message runs where the chat is now. A prompt that
+        somebody's stop has parked on the host is taken out of its queue, and only then sent anew.
         """
         for attempt in range(_TRIES):
             try:
                 session, binding = await self._bound()
-                watch = Watch(self._bot.harness, session, self._reader, self._bot.clock, live.changed)
-                send = partial(self._send, message, session, binding)
-                await first_of(
-                    watch.until_ended(send, patience=PATIENCE_SECONDS),
-                    watch.until_lost(),
-                    self._bot.clock.sleep(ANSWER_SECONDS),
-                    self._until_withdrawn(),
-                )
+                self.host_turn = HostTurn(self._bot, session, self._reader, self._dialogue, live.changed)
+                self._dialogue.follow(session, self._reader, binding)
+                send = partial(self._send, prompt, session, binding)
+                await self._or_withdrawn(self.host_turn.over(send, patience=PATIENCE_SECONDS, limit=ANSWER_SECONDS))
             except StaleBinding:
                 if attempt == _TRIES - 1:
                     raise
+            except PromptParked:
+                if attempt == _TRIES - 1 or not await self._taken_back():
+                    raise
+                self._reader = TurnReader(RequestId(self._bot.mint()))
             else:
                 return
+
+    async def _or_withdrawn(self, work: Coroutine[object, object, None]) -> None:
+        await first_of(work, self._until_withdrawn())
+
+    async def _until_withdrawn(self) -> None:
+        await self._withdrawn.wait()
+        raise Withdrawn
+
+    async def _taken_back(self) -> bool:
+        return self.host_turn is not None and await self.host_turn.take_back([self._reader.request])
 
     async def _bound(self) -> tuple[SessionId, Binding]:
         """Return the chat's session; an unbound chat gets one, its id written down before it is made."""
@@ -153,17 +170,15 @@ class PromptRun:
         await create_session(self._bot, chat, session, folder)
         return session, await chats.bind(chat, session, expected=binding)
 
-    async def _send(self, message: InboundMessage, session: SessionId, binding: Binding) -> None:
-        async with self._sending:
+    async def _send(self, prompt: Prompt, session: SessionId, binding: Binding) -> None:
+        async with self._prompts.parts(prompt, session, self._words) as parts, self._sending:
             if self._withdrawn.is_set():
-                raise _Withdrawn
-            if await self._bot.state.chats.get(message.chat) != binding:
+                raise Withdrawn
+            if await self._bot.state.chats.get(self.turn.chat) != binding:
                 raise StaleBinding
-            request = self._reader.request
-            await self._save(
-                replace(self.turn, phase=Phase.PROMPTING, session=session, request=request, binding=binding)
-            )
-            await self._bot.harness.prompt(session, [TextPart(wrap([message.text]))], request=request)
+            request, phase = self._reader.request, max(self.turn.phase, Phase.PROMPTING)
+            await self._save(replace(self.turn, phase=phase, session=session, request=request, binding=binding))
+            await self._bot.harness.prompt(session, parts, request=request)
             await self._note(replace(self.turn, phase=Phase.RUNNING))
 
     # -- while it runs ----------------------------------------------------------------------------------------------
@@ -171,36 +186,14 @@ class PromptRun:
     async def stop(self) -> StopOutcome:
         """Stop this turn and no other; a prompt that has not begun on the host is taken back. Raises HarnessError."""
         async with self._sending:
-            session, request = self.turn.session, self.turn.request
-            if session is None or request is None:
+            if self.host_turn is None or self.turn.request is None:
                 self._withdrawn.set()
                 return StopOutcome.WITHDRAWN
-        for _ in range(_BEGIN_LOOKS):
-            if self._reader.ending is not None:
-                return StopOutcome.IDLE
-            if self._reader.begun:
-                await self._bot.harness.cancel(session)
-                return StopOutcome.STOPPED
-            for item in (await self._bot.harness.projections(session)).queue or ():
-                if item.request == request:
-                    await self._bot.harness.update_queue(session, item.id, QueueAction.REMOVE)
-                    self._withdrawn.set()
-                    return StopOutcome.WITHDRAWN
-            await self._bot.clock.sleep(_BEGIN_SECONDS)
-        return StopOutcome.NOT_BEGUN
+        return await self.host_turn.stop()
 
-    async def steer(self, text: str) -> bool:
-        """Add an instruction to this turn; False when it is not running. Raises HarnessError."""
-        session = self.turn.session
-        if session is None or not self._reader.begun or self._reader.ending is not None:
-            return False
-        request = RequestId(self._bot.mint())
-        await self._bot.harness.prompt(session, [TextPart(text)], request=request, mode=PromptMode.STEER)
-        return True
-
-    async def _until_withdrawn(self) -> None:
-        await self._withdrawn.wait()
-        raise _Withdrawn
+    async def steer(self, text: str) -> SteerOutcome:
+        """Add an instruction to this turn. Raises HarnessError."""
+        return SteerOutcome.IDLE if self.host_turn is None else await self.host_turn.steer(text)
 
     # -- writing down -----------------------------------------------------------------------------------------------
 
@@ -212,12 +205,6 @@ class PromptRun:
         """Write down what already happened; a full disk does not stop an answer."""
         try:
             await self._save(turn)
-        except StateError as error:
-            self._record(error)
-
-    async def _forget(self) -> None:
-        try:
-            await self._bot.state.turns.end(self.turn)
         except StateError as error:
             self._record(error)
 

@@ -27,6 +27,9 @@ _FAILURES = {
 
 _NO_PRESET = frozenset({"agent-preset-not-found", "agent-preset/not-found"})
 
+_IMAGE_REFUSALS = frozenset({"attachment-error", "session/attachment-invalid"})
+"""The host's codes for an image that it, or the model, does not take."""
+
 
 def joined(*parts: str) -> str:
     """Join what is not blank, a blank line between the parts."""
@@ -46,4 +49,6 @@ def failure_text(error: HarnessError, words: Words, reference: str) -> str:
     """Return a short, safe phrase for a host's failure."""
     if isinstance(error, Refused) and error.reason in _NO_PRESET:
         return words(Key.CHAT_PRESET_GONE)
+    if isinstance(error, Refused) and error.reason in _IMAGE_REFUSALS:
+        return words(Key.CHAT_IMAGES_REFUSED, reference=reference)
     return words(_FAILURES.get(error.code, Key.CHAT_FAILED), reference=reference)

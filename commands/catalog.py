@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from commands import about, control, models, presets, sessions, workspaces
+from commands import about, batch, control, models, pbot, presets, sessions, workspaces
 from commands.compact import compact
 from commands.count import parse_count
 from commands.help import helper
@@ -163,6 +163,38 @@ _ROWS: Final[tuple[Command, ...]] = (
         accepts=bool,
     ),
     Command(
+        "batch",
+        usage=Key.BATCH_USAGE,
+        summary=Key.BATCH_SUMMARY,
+        run=batch.batch,
+        accepts=_no_argument,
+        gate=Gate.PRIVATE,
+        private_notice=Key.BATCH_PRIVATE_ONLY,
+        during_batch=True,
+    ),
+    Command(
+        "send",
+        usage=Key.SEND_USAGE,
+        summary=Key.SEND_SUMMARY,
+        run=batch.send,
+        accepts=_no_argument,
+        gate=Gate.PRIVATE,
+        private_notice=Key.BATCH_PRIVATE_ONLY,
+        text_only=False,
+        during_batch=True,
+    ),
+    Command(
+        "cancel",
+        usage=Key.CANCEL_USAGE,
+        summary=Key.CANCEL_SUMMARY,
+        run=batch.cancel,
+        accepts=_no_argument,
+        gate=Gate.PRIVATE,
+        private_notice=Key.BATCH_PRIVATE_ONLY,
+        text_only=False,
+        during_batch=True,
+    ),
+    Command(
         "language",
         usage=Key.LANGUAGE_USAGE,
         summary=Key.LANGUAGE_SUMMARY,
@@ -185,6 +217,15 @@ _ROWS: Final[tuple[Command, ...]] = (
         run=about.pair,
         parameter=Key.PAIR_PARAMETER,
         accepts=about.is_code,
+        gate=Gate.OWNER,
+    ),
+    Command(
+        pbot.NAME,
+        usage=Key.PBOT_USAGE,
+        summary=Key.PBOT_SUMMARY,
+        run=pbot.pbot,
+        parameter=Key.PBOT_PARAMETER,
+        accepts=pbot.accepts,
         gate=Gate.OWNER,
     ),
     Command(

@@ -6,12 +6,16 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NewType, Protocol
+from typing import TYPE_CHECKING, NewType, Protocol
 
 from harness_client.client import HarnessClient
 from harness_client.clock import Clock
 from harness_client.types import SessionId
 from i18n import Key, Language, Words
+
+if TYPE_CHECKING:
+    from commands.batch import Batches
+    from commands.pbot import Past
 
 SenderId = NewType("SenderId", str)
 """A person as the platform names them; compared exactly, never parsed."""
@@ -87,6 +91,7 @@ class CommandRequest:
     sender: SenderId
     argument: str
     attachments: frozenset[AttachmentKind] = frozenset()
+    quoted: bool = False
 
 
 class Outcome(StrEnum):
@@ -121,6 +126,17 @@ class ChatTurn:
     session: SessionId | None
     age: float
     queued: int
+    asked: bool = False
+    """Whether it waits for a person's answer or approval."""
+
+
+class SteerOutcome(StrEnum):
+    """What ``/steer`` found to steer."""
+
+    IDLE = "idle"
+    ASKED = "asked"
+    """The turn waits for a person: that has to be answered first."""
+    TAKEN = "taken"
 
 
 class StopOutcome(StrEnum):
@@ -143,8 +159,8 @@ class Turns(Protocol):
     async def stop(self, chat: ChatKey) -> StopOutcome:
         """Stop the turn this chat started; raises HarnessError."""
 
-    async def steer(self, chat: ChatKey, text: str) -> bool:
-        """Add an instruction to the turn this chat started; False when none runs. Raises HarnessError."""
+    async def steer(self, chat: ChatKey, text: str) -> SteerOutcome:
+        """Add an instruction to the turn this chat started; raises HarnessError."""
 
 
 class Listing(StrEnum):
@@ -240,9 +256,9 @@ class NoTurns:
         """See :meth:`Turns.stop`."""
         return StopOutcome.IDLE
 
-    async def steer(self, chat: ChatKey, text: str) -> bool:
+    async def steer(self, chat: ChatKey, text: str) -> SteerOutcome:
         """See :meth:`Turns.steer`."""
-        return False
+        return SteerOutcome.IDLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +274,11 @@ class Services:
     admissions: Admissions
     version: str
     """Of this program."""
+    batches: Batches
     turns: Turns = field(default_factory=NoTurns)
     shown: ShownLists = field(default_factory=ShownLists)
+    past: Past | None = None
+    """The archive of the chat's workspace; None where there is none to search."""
 
 
 Handler = Callable[[CommandRequest, Services], Awaitable[CommandResult]]
@@ -335,6 +354,7 @@ __all__ = [
     "ShownList",
     "ShownLists",
     "StaleBinding",
+    "SteerOutcome",
     "StopOutcome",
     "Turns",
 ]

@@ -38,6 +38,11 @@ class Address:
         found = parse_qs(url.query).get("token", [])
         return cls(f"{url.scheme}://{url.netloc.lower()}", _one_token(found, token))
 
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the host runs on this machine, so that its folders are ours."""
+        return urlsplit(self.base).hostname in {"localhost", "127.0.0.1", "::1"}
+
 
 def _one_token(found: list[str], given: str | None) -> str | None:
     if given is not None and not given.strip():

@@ -15,7 +15,7 @@ from typing import Final, Generic, Self, TypeVar
 
 import aiohttp
 
-from harness_client.carrier import BODY_LIMIT, Carrier, mapped, parse
+from harness_client.carrier import BODY_LIMIT, CLOSE_SECONDS, Carrier, mapped, parse
 from harness_client.errors import HarnessError, Unreachable
 
 ITEM_LIMIT: Final = 4096
@@ -64,6 +64,19 @@ class Feed(Generic[T]):
         return item
 
 
+async def _uncut(task: asyncio.Future[T]) -> T:
+    """Await ``task``; a cancellation waits for its end, for half an opened socket would belong to nobody.
+
+    It is cut after CLOSE_SECONDS all the same; whoever is cancelled must come to an end.
+    """
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=CLOSE_SECONDS)
+        task.cancel()
+        raise
+
+
 class Link:
     """One WebSocket shared by its holders: opened for the first, closed after the last, opened anew when lost.
 
@@ -98,17 +111,29 @@ class Link:
         """Hold the link open; raise HarnessError when it cannot be opened."""
         async with self._change:
             if not self.alive:
-                await self._close()
-                self._socket = await self._carrier.connect(self._path)
+                await _uncut(asyncio.ensure_future(self._close()))
+                self._socket = await self._connected()
                 self._reader = asyncio.create_task(self._read(self._socket), name=f"harness {self._path}")
             self._holders += 1
         try:
             yield
         finally:
+            await _uncut(asyncio.ensure_future(self._let_go()))
+
+    async def _connected(self) -> aiohttp.ClientWebSocketResponse:
+        connecting = asyncio.ensure_future(self._carrier.connect(self._path))
+        try:
+            return await _uncut(connecting)
+        except asyncio.CancelledError:
+            if connecting.done() and not connecting.cancelled() and connecting.exception() is None:
+                await connecting.result().close()
+            raise
+
+    async def _let_go(self) -> None:
+        async with self._change:
             self._holders -= 1
-            async with self._change:
-                if not self._holders:
-                    await self._close()
+            if not self._holders:
+                await self._close()
 
     async def send(self, frame: object) -> None:
         """Send a text frame; raise Unreachable when the link is gone."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from commands.catalog import COMMANDS, KNOWN, refusal
+from commands.batch import Batches
 from commands.model import (
     Admissions,
     AttachmentKind,
@@ -122,6 +123,7 @@ def reading(bindings: Bindings, harness: HarnessClient, words: Words, clock: Clo
         preferences=cast("Preferences", None),
         admissions=cast("Admissions", None),
         version="0",
+        batches=Batches(),
     )
 
 
