@@ -93,7 +93,7 @@ class TelegramChannel:
             await asyncio.to_thread(importlib.import_module, "telegram")  # takes a second, which the loop has not
             from bridges.text.telegram_api import BotApi  # noqa: PLC0415 - needs the SDK
 
-            self._api = BotApi(self._token, self._address)
+            self._api = BotApi(self._token, self._address, self._clock)
         return self._api
 
     async def close(self) -> None:

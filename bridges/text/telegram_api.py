@@ -24,8 +24,10 @@ from telegram.error import (
 from telegram.error import RetryAfter as FloodControl
 from telegram.request import HTTPXRequest
 
+from bridges.http import CallFailed, Request, exchange
 from bridges.message import (
     ChannelStopped,
+    Clock,
     Menu,
     NotSent,
     RetryAfter,
@@ -67,8 +69,9 @@ _REFUSALS: Final = (
 class BotApi:
     """The calls one bot makes. ``address`` is the server, without a path."""
 
-    def __init__(self, token: str, address: str) -> None:
+    def __init__(self, token: str, address: str, clock: Clock) -> None:
         base = address.rstrip("/")
+        self._clock = clock
         self._files = f"{base}/file/bot{token}/"
         self._requests = (
             HTTPXRequest(CONNECTIONS, read_timeout=ANSWER_SECONDS, pool_timeout=ANSWER_SECONDS),
@@ -118,10 +121,16 @@ class BotApi:
             raise OSError(f"no such file: {type(error).__name__}") from None
         if file.file_path is None or not file.file_path.startswith(self._files):
             raise OSError("the file is elsewhere")
-        try:
-            return await _download(file.file_path, limit)
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise OSError(f"file not fetched: {type(error).__name__}") from None
+        request: Request = {"method": "GET", "url": file.file_path}
+        # Whoever needs a proxy to reach the platform needs it for files too: the SDK reads the same variables.
+        async with aiohttp.ClientSession(trust_env=True) as http:
+            try:
+                reply = await exchange(http, self._clock, "file", request, seconds=FETCH_SECONDS, limit=limit)
+            except CallFailed as error:
+                raise OSError(str(error)) from None
+        if reply.status != 200:
+            raise OSError(f"file: HTTP {reply.status}")
+        return reply.body
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
@@ -225,19 +234,3 @@ def _unanswered(error: NetworkError) -> SendOutcome:
 def _seconds(error: FloodControl) -> float:
     wait = error.retry_after
     return wait.total_seconds() if isinstance(wait, datetime.timedelta) else float(wait)
-
-
-async def _download(url: str, limit: int) -> bytes:
-    timeout = aiohttp.ClientTimeout(total=FETCH_SECONDS)
-    async with (
-        aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
-        session.get(url, allow_redirects=False) as answer,
-    ):
-        if answer.status != 200:
-            raise OSError(f"file not fetched: HTTP {answer.status}")
-        data = b""
-        async for part in answer.content.iter_chunked(65_536):
-            data += part
-            if len(data) > limit:
-                raise OSError(f"the file is larger than {limit} bytes")
-        return data

@@ -288,3 +288,15 @@ async def test_a_close_that_fails_or_hangs_changes_nothing(clock: FakeClock) -> 
 
     for kind in (Stubborn, Hanging):
         await supervisor(kind(clock, [stopping(ChannelStopped(Stop.MISCONFIGURED, "no intents"))])).run()
+
+
+async def test_a_missing_package_stops_the_bot_and_says_what_to_install(clock: FakeClock) -> None:
+    async def without(link: Link_, inbox: Inbox) -> None:
+        raise ModuleNotFoundError("No module named 'telegram'")
+
+    link = Link_(clock, [without])
+    running = supervisor(link)
+    await running.run()
+    assert (running.health.link, running.health.why) == (Link.STOPPED, Stop.MISCONFIGURED)
+    assert running.health.error is not None
+    assert f"pip install 'harness-im[{running.health.bot.channel}]'" in running.health.error
