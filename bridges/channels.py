@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridges.config import AnyBot, Telegram, Weixin
+from bridges.config import AnyBot, Discord, Telegram, Weixin
 from bridges.message import Channel, Cursors
 from harness_client.clock import Clock
 
@@ -41,6 +41,8 @@ def build(bot: AnyBot, around: Surroundings) -> Channel:
             return TelegramChannel(bot.name, token=bot.token.reveal(), api=bot.endpoints.api, clock=around.clock)
         case Weixin():
             return _weixin(bot, around)
+        case Discord():
+            return _discord(bot, around)
         case _:
             raise NotServed(bot.channel)
 
@@ -60,4 +62,17 @@ def _weixin(bot: Weixin, around: Surroundings) -> Channel:
         cursors=around.cursors,
         clock=around.clock,
         hide=around.hide,
+    )
+
+
+def _discord(bot: Discord, around: Surroundings) -> Channel:
+    from bridges.text.discord import DiscordChannel  # noqa: PLC0415 - see the module's docstring
+
+    return DiscordChannel(
+        bot.name,
+        token=bot.token.reveal(),
+        api=bot.endpoints.api,
+        gateway=bot.endpoints.gateway,
+        cursors=around.cursors,
+        clock=around.clock,
     )

@@ -1,0 +1,211 @@
+"""The way in from Discord: one gateway client for one run, and what keeps it from harm. Imports the SDK.
+
+The SDK reconnects and resumes by itself, without loss, but it knows no back-off when the server closes right after its
+greeting, dies of an unreachable gateway, and after an invalidated session what came meanwhile is gone (facts WEST 2.3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections import deque
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Final
+
+import aiohttp
+import discord
+import structlog
+from discord.gateway import DiscordWebSocket
+
+from bridges.message import ChannelStopped, Clock, Stop
+from bridges.text.discord_calls import dead_token, log_in
+
+LOOK_SECONDS: Final = 5.0
+DEAF_SECONDS: Final = 50.0
+"""Silence after which the link is cut, to be resumed. A live server is heard every 41 s at least."""
+
+LOST_SECONDS: Final = 110.0
+"""Silence after which the run ends."""
+
+FREE_CONNECTS: Final = 5
+CONNECT_WINDOW: Final = 60.0
+"""So many connections in so many seconds cost no wait; each further one waits twice as long as the one before."""
+
+LONGEST_WAIT: Final = 30.0
+
+IDENTIFIES: Final = 800
+DAY_SECONDS: Final = 86_400.0
+"""New sessions in a day. Discord takes 1,000, and then resets the bot's token."""
+
+IDENTIFY_GAP: Final = 5.0
+"""Seconds between two of them on one connection."""
+
+LEAVE_SECONDS: Final = 3.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Pace:
+    """How fast one bot may come back, over all its runs."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._connects: deque[float] = deque()
+        self._identifies: deque[float] = deque()
+
+    def trace(self) -> aiohttp.TraceConfig:
+        """Return what makes a client wait before it opens a websocket."""
+        trace = aiohttp.TraceConfig()
+        trace.on_request_start.append(self._before_request)
+        return trace
+
+    async def _before_request(
+        self, session: aiohttp.ClientSession, context: SimpleNamespace, start: aiohttp.TraceRequestStartParams
+    ) -> None:
+        if start.url.scheme not in {"ws", "wss"}:
+            return
+        extra = self._noted(self._connects, CONNECT_WINDOW) - FREE_CONNECTS
+        if extra > 0:
+            await self._clock.sleep(min(LONGEST_WAIT, 2.0 ** (extra - 1)))
+
+    def identify(self) -> None:
+        """Note a new session. Raises ConnectionRefusedError when there were too many today."""
+        if self._noted(self._identifies, DAY_SECONDS) > IDENTIFIES:
+            raise ConnectionRefusedError("too many new sessions today")
+
+    async def ready(self) -> None:
+        """Wait until a new session may be asked for."""
+        if len(self._identifies) > IDENTIFIES:
+            await self._clock.sleep(self._identifies[-IDENTIFIES] + DAY_SECONDS - self._clock.monotonic())
+
+    def _noted(self, times: deque[float], window: float) -> int:
+        """Note this moment; return how many there were in the window that ends now."""
+        now = self._clock.monotonic()
+        times.append(now)
+        while times[0] <= now - window:
+            times.popleft()
+        return len(times)
+
+
+class Gateway(discord.Client):
+    """Listens for one run. What it hears goes to ``message`` and ``command``, in its order and at once."""
+
+    def __init__(
+        self,
+        *,
+        connected: Callable[[], None],
+        message: Callable[[discord.Message], None],
+        command: Callable[[discord.Interaction], None],
+        pace: Pace,
+        clock: Clock,
+    ) -> None:
+        super().__init__(
+            intents=discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True),
+            allowed_mentions=discord.AllowedMentions.none(),
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            max_messages=None,
+            http_trace=pace.trace(),
+            enable_debug_events=True,  # the only public sign of a server that is alive and has nothing to tell
+        )
+        self._told_connected = connected
+        self._told_message = message
+        self._told_command = command
+        self._pace = pace
+        self._clock = clock
+        self._heard = clock.monotonic()
+        self._cut: object = None
+
+    # -- what the SDK calls ------------------------------------------------------------------------------------------
+
+    async def on_connect(self) -> None:
+        """Tell that a new session has begun."""
+        self._told_connected()
+
+    async def on_message(self, message: discord.Message) -> None:
+        """Tell what somebody wrote, perhaps we."""
+        self._told_message(message)
+
+    async def on_interaction(self, interaction: discord.Interaction) -> None:
+        """Tell that somebody picked a slash command."""
+        self._told_command(interaction)
+
+    async def on_socket_raw_receive(self, _: str) -> None:
+        """Note that anything at all arrived."""
+        self._heard = self._clock.monotonic()
+
+    async def on_error(self, event_method: str, /, *args: object, **kwargs: object) -> None:
+        """Log a fault in one of the above, without what was said."""
+        fault = sys.exception()
+        _log.error("event not understood", event=event_method, error=type(fault).__name__)
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """Keep the distance between two new sessions, and their number."""
+        self._pace.identify()
+        if not initial:
+            await self._clock.sleep(IDENTIFY_GAP)
+
+    # -- one run -----------------------------------------------------------------------------------------------------
+
+    async def listen(self, token: str) -> None:
+        """Listen until the link is lost for good. Raises ChannelStopped, ConnectionError."""
+        await self._pace.ready()
+        await log_in(self, token)
+        try:
+            await self.connect()
+        except discord.PrivilegedIntentsRequired:
+            raise ChannelStopped(Stop.MISCONFIGURED, _INTENTS) from None
+        except discord.ConnectionClosed as error:
+            raise _closed(error.code) from None
+        except (discord.DiscordException, aiohttp.ClientError, TimeoutError) as error:
+            raise ConnectionError(f"Discord's gateway failed: {type(error).__name__}") from None
+        except (AttributeError, KeyError) as error:
+            # How the SDK dies of a gateway it cannot reach at first, and of an event without a field it expects.
+            raise ConnectionError(f"Discord's gateway cannot be reached or understood: {error}") from error
+
+    async def watch(self) -> None:
+        """Cut a link that has gone silent. Raises ConnectionError when that does not help."""
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            silence = self._clock.monotonic() - self._heard
+            if silence >= LOST_SECONDS:
+                raise ConnectionError(f"nothing heard from Discord for {silence:.0f} s")
+            if silence >= DEAF_SECONDS and self._cut is not self.ws:
+                self._cut = self.ws
+                _log.warning("link is silent, cutting it", seconds=round(silence))
+                self._cut_off()
+
+    async def leave(self) -> None:
+        """Say goodbye and close all connections, a dead one after LEAVE_SECONDS."""
+        closing = asyncio.ensure_future(self.close())
+        try:
+            async with self._clock.timeout(LEAVE_SECONDS):
+                await asyncio.wait({closing})
+        except TimeoutError:
+            self._cut_off()
+            await asyncio.wait({closing})
+        closing.result()
+
+    def _cut_off(self) -> None:
+        """End the connection under the SDK, which then resumes; a proper goodbye would wait for the dead."""
+        link: DiscordWebSocket | None = self.ws  # absent before the first connection, whatever its type says
+        connection = link.socket.get_extra_info("socket") if link is not None else None
+        if connection is not None:
+            connection.shutdown(socket.SHUT_RDWR)
+
+
+_INTENTS: Final = "Discord's developer portal, page Bot: switch the Message Content Intent on"
+
+
+def _closed(code: int) -> Exception:
+    """Return what the server's last word means (Discord's gateway close codes)."""
+    match code:
+        case 4004:
+            return dead_token()
+        case 4013 | 4014:
+            return ChannelStopped(Stop.MISCONFIGURED, _INTENTS)
+        case 4010 | 4011 | 4012:
+            return ChannelStopped(Stop.MISCONFIGURED, f"Discord does not serve this bot this way (code {code})")
+        case _:
+            return ConnectionError(f"Discord closed the link with code {code}")

@@ -1,0 +1,108 @@
+"""Discord's row: the real SDK against the fake gateway and API."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bridges.channels import Surroundings, build
+from bridges.config import Discord, DiscordEndpoints
+from bridges.message import Channel
+from bridges.secret import Secret
+from bridges.state import BotKey
+from bridges.text.discord import DiscordChannel
+from commands.model import AttachmentKind, ChatKind, SenderId
+from harness_client.clock import Clock
+from tests.bridges.bench import eventually
+from tests.contract.platform import Platform, Trait
+from tests.contract.rows import Memory
+from tests.fakes.discord import GENERAL, ME, TELLER, FakeDiscord, Obj, dm
+from tests.fakes.discord.payloads import is_direct
+
+LACKS: frozenset[Trait] = frozenset()
+
+_TYPES = {
+    AttachmentKind.IMAGE: "image/png",
+    AttachmentKind.VIDEO: "video/mp4",
+    AttachmentKind.AUDIO: "audio/ogg; codecs=opus",
+    AttachmentKind.FILE: "text/plain",
+}
+
+
+def _carrying(kind: AttachmentKind) -> dict[str, object]:
+    if kind is AttachmentKind.STICKER:
+        return {"sticker_items": [{"id": "5", "name": "wave", "format_type": 1}]}
+    url = "https://cdn.discordapp.com/attachments/1/2/notes"
+    file: Obj = {"id": "5", "filename": "notes", "size": 12, "url": url, "proxy_url": url, "content_type": _TYPES[kind]}
+    return {"attachments": [file]}
+
+
+class DiscordPlatform:
+    """See :class:`tests.contract.platform.Platform`. Its group is a text channel with the threads in it."""
+
+    bot = BotKey("discord", "ops")
+    member = SenderId(str(TELLER))
+    stranger = SenderId(str(TELLER + 1))
+
+    def __init__(self, fake: FakeDiscord) -> None:
+        self.fake = fake
+        self._messages: dict[str, Obj] = {}
+        self._channel: DiscordChannel | None = None
+
+    def channel(self, clock: Clock) -> Channel:
+        endpoints = DiscordEndpoints(api=self.fake.api, gateway=self.fake.gateway.url)
+        table = Discord(name=self.bot.name, token=Secret(self.fake.token), endpoints=endpoints)
+        made = build(table, Surroundings(Memory(), clock, lambda _: None))
+        assert isinstance(made, DiscordChannel)
+        self._channel = made
+        return made
+
+    async def says(
+        self,
+        text: str,
+        *,
+        sender: SenderId | None = None,
+        chat: ChatKind = ChatKind.DIRECT,
+        addressed: bool = True,
+        attachment: AttachmentKind | None = None,
+        id: str | None = None,  # noqa: A002 - the protocol's word
+    ) -> None:
+        who = int(sender or self.member)
+        where = GENERAL if chat is ChatKind.GROUP else dm(who)
+        if chat is ChatKind.GROUP and addressed:
+            text = f"<@{ME}> {text}"
+        more = _carrying(attachment) if attachment else {}
+        message = self.fake.write.message(text, sender=who, where=where, **more)
+        self._messages[id or ""] = message
+        await self._deliver(message)
+
+    async def again(self, id: str) -> None:  # noqa: A002 - the protocol's word
+        await self._deliver(self._messages[id])
+
+    async def echo(self) -> None:
+        said = self.fake.said[-1]
+        await self._deliver(self.fake.write.message(said.texts[-1], sender=ME, where=said.channel))
+
+    def heard(self, chat: ChatKind = ChatKind.DIRECT, sender: SenderId | None = None) -> list[str]:
+        if chat is ChatKind.GROUP:
+            return [said.texts[-1] for said in self.fake.said if not is_direct(said.channel)]
+        return self.fake.texts(dm(int(sender or self.member)))
+
+    def glimpsed(self) -> list[str]:
+        return [text for said in self.fake.said if said.channel == dm(TELLER) for text in said.texts]
+
+    def refuse(self, nth: int) -> None:
+        self.fake.fail(r"POST /channels/\d+/messages$", status=400, code=20009, after=nth - 1)
+
+    async def _deliver(self, message: Obj) -> None:
+        await self.fake.deliver(message)
+        await self.fake.gateway.taken()
+        assert self._channel is not None
+        waiting = self._channel._waiting
+        await eventually(lambda: not waiting)
+
+
+@asynccontextmanager
+async def platform() -> AsyncIterator[Platform]:
+    async with FakeDiscord() as fake:
+        yield DiscordPlatform(fake)
