@@ -8,8 +8,8 @@
 6. an answer to what the host asks (:mod:`bridges.interactions`)
 7. the prompt, in the chat's queue (:mod:`bridges.conversation`)
 
-Order within a chat: a command that changes what the chat talks to (tag ``barrier``) is over before anything that was
-sent after it begins. Nothing else waits for anything.
+Order within a chat: a command that changes what later messages meet, or what their numbers mean (tag ``barrier``), is
+over before anything that was sent after it begins. Nothing else waits for anything.
 """
 
 from __future__ import annotations
