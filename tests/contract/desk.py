@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -25,7 +24,7 @@ from harness_client.types import SessionId
 from i18n import Language, Words
 from tests.bridges.bench import eventually
 from tests.contract.platform import Platform
-from tests.fakes.harness import FakeHarness, Obj, Session
+from tests.fakes.harness import FakeHarness, Session
 
 WRITES = frozenset({"session.prompt", "session/prompt", "session.create", "session/create"})
 
@@ -40,20 +39,20 @@ class SwiftClock(SystemClock):
         return asyncio.timeout(max(0.0, seconds) / 2)
 
 
-class Desk:
-    """What a case of the table sees."""
+class Seat:
+    """A bot on a platform, whatever host it talks to."""
 
-    def __init__(self, host: FakeHarness, platform: Platform, state: State, language: Language) -> None:
-        self.host = host
+    patience = 10.0
+    """Seconds within which a reply must be out."""
+
+    def __init__(self, platform: Platform, state: State, language: Language) -> None:
         self.platform = platform
         self.state = state
+        self.language = language
         self.words = Words(language)
-        self.access = Access(
-            direct=frozenset({platform.member}), group=frozenset({platform.member}), owners=frozenset()
-        )
+        self.access = Access(direct=frozenset({platform.member}), group=frozenset({platform.member}))
         self.accepted: list[tuple[InboundMessage, Acceptance]] = []
         self.outcomes: dict[EventId, Outcome] = {}
-        self._ids = itertools.count(1)
 
     @property
     def observer(self) -> Observer:
@@ -71,11 +70,6 @@ class Desk:
         """The chat that spoke last."""
         return self.accepted[-1][0].chat
 
-    @property
-    def writes(self) -> list[str]:
-        """The calls that made a session or a prompt, in order."""
-        return [call.name for call in self.host.calls if call.name in WRITES]
-
     async def ask(self, text: str, *, chat: ChatKind = ChatKind.DIRECT) -> list[str]:
         """Let the member say something; return what the bot said in the chat by the end of it."""
         before = len(self.platform.heard(chat))
@@ -85,7 +79,37 @@ class Desk:
 
     async def settled(self) -> None:
         """Wait until everything that was taken on is over."""
-        await eventually(lambda: self.acceptances[Acceptance.ACCEPTED] == len(self.outcomes))
+        await eventually(lambda: self.acceptances[Acceptance.ACCEPTED] == len(self.outcomes), self.patience)
+
+    @asynccontextmanager
+    async def served(self, harness: HarnessClient, workspace: str) -> AsyncIterator[None]:
+        """Serve the bot as ``run`` does; yields once it is connected."""
+        clock = SwiftClock()
+        parts = Parts(harness, self.state, self.language, workspace, clock)
+        channel, policy = self.platform.channel(clock), Policy(lambda: self.access)
+        bot = ServedBot(parts, self.platform.bot, channel, policy, redact=str, observer=self.observer)
+        stop = asyncio.Event()
+        serving = asyncio.create_task(bot.serve(stop))
+        try:
+            await eventually(lambda: bot.health.link is Link.UP or bool(bot.health.error))
+            assert bot.health.link is Link.UP, bot.health
+            yield
+        finally:
+            stop.set()
+            await serving
+
+
+class Desk(Seat):
+    """What a case of the table sees: a seat before a fake host."""
+
+    def __init__(self, host: FakeHarness, platform: Platform, state: State, language: Language) -> None:
+        super().__init__(platform, state, language)
+        self.host = host
+
+    @property
+    def writes(self) -> list[str]:
+        """The calls that made a session or a prompt, in order."""
+        return [call.name for call in self.host.calls if call.name in WRITES]
 
     async def bind(self, *, messages: int = 0, length: int = 0) -> Session:
         """Bind the member's direct chat to a session of so many messages, each of about ``length`` characters."""
@@ -104,27 +128,7 @@ class Desk:
 @asynccontextmanager
 async def desk_at(host: FakeHarness, platform: Platform, folder: Path, language: Language) -> AsyncIterator[Desk]:
     """Serve one bot on the platform; yields once it is connected."""
-    clock = SwiftClock()
     async with open_state(folder / "state.db") as state, HarnessClient(Address.parse(host.url)) as harness:
         desk = Desk(host, platform, state, language)
-        parts = Parts(harness, state, language, host.world.cwd, clock)
-        bot = ServedBot(
-            parts,
-            platform.bot,
-            platform.channel(clock),
-            Policy(lambda: desk.access),
-            redact=str,
-            observer=desk.observer,
-        )
-        stop = asyncio.Event()
-        serving = asyncio.create_task(bot.serve(stop))
-        try:
-            await eventually(lambda: bot.health.link is Link.UP or bool(bot.health.error))
-            assert bot.health.link is Link.UP, bot.health
+        async with desk.served(harness, host.world.cwd):
             yield desk
-        finally:
-            stop.set()
-            await serving
-
-
-__all__ = ["Desk", "Obj", "desk_at"]

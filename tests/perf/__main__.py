@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from tests.perf import history, pages, program
+from tests.perf import history, pages, program, telegram
 from tests.perf.host import serve
 from tests.perf.measure import machine
 
@@ -20,6 +20,7 @@ async def main() -> int:
             await history.figures(hosts.dialogues),
             await pages.figures(hosts.big),
             [program.start_to_help(), await program.memory_of_chat(hosts.dialogues)],
+            await telegram.figures(hosts.dialogues),
         ):
             for figure in part:
                 write(f"{figure}\n")
