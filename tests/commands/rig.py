@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
-from commands.catalog import COMMANDS, KNOWN, refusal
 from commands.batch import Batches
+from commands.catalog import COMMANDS, KNOWN, refusal
 from commands.model import (
     Admissions,
     AttachmentKind,

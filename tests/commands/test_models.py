@@ -146,6 +146,14 @@ async def test_a_model_without_a_choice_of_efforts_says_so(desk: Bench) -> None:
     assert await desk.ask("/reasoning") == WORDS(Key.MODEL_CURRENT, model="p/plain", effort=WORDS(Key.MODEL_NO_EFFORT))
 
 
+@pytest.mark.parametrize("text", ["/model", "/reasoning", "/reasonings"])
+async def test_a_host_that_names_no_model_is_told_of(desk: Bench, text: str) -> None:
+    for name in ("session/modelCatalog", "llm.models"):
+        desk.host.fail(name, value={"groups": [], "failures": []})
+    desk.host.fail("host.describe", value={"version": "0.0.1"})
+    assert await desk.ask(text) == WORDS(Key.MODEL_NONE)
+
+
 async def test_a_choice_that_got_no_answer_is_not_called_done(desk: Bench) -> None:
     await bound(desk)
     desk.fail("selectModel", drop="before", effect=True)

@@ -85,6 +85,13 @@ async def test_an_archived_session_is_marked_and_can_be_bound(desk: Bench) -> No
     assert desk.host.world.archived == ["session-a"]
 
 
+async def test_a_host_without_workspaces_lists_its_sessions_all_the_same(desk: Bench) -> None:
+    desk.host.session("session-a")
+    desk.host.fail("workspace.list", status=404)
+    desk.host.fail("workspace/follow", error={"code": "gateway/invocation-unavailable", "message": "", "details": {}})
+    assert "session-a" in await desk.ask("/sessions")
+
+
 async def test_a_session_of_another_workspace_moves_neither_bot_nor_chat(desk: Bench) -> None:
     desk.host.session("session-a", cwd="/srv/a")
     before = await desk.state.chats.get(CHAT)

@@ -54,6 +54,21 @@ async def test_a_host_without_a_register_shows_where_its_sessions_work(desk: Ben
     assert await desk.ask("/workspace 2") == WORDS(Key.WORKSPACE_DONE, folder="/srv/a")
 
 
+async def test_a_host_that_registers_no_folders_is_given_one_that_exists(desk: Bench, folder: str) -> None:
+    for name in ("workspace.create", "workspace/create"):
+        desk.host.fail(name, status=404)
+    assert await desk.ask(f"/conv {folder}") == WORDS(Key.CONV_DONE, folder=folder)
+
+
+async def test_a_folder_that_the_host_refuses_changes_nothing(desk: Bench, folder: str) -> None:
+    for name in ("workspace.create", "workspace/create"):
+        desk.host.fail(name, error={"code": "internal", "message": "SECRET", "details": {}})
+    reply = await desk.ask(f"/workspace {folder}")
+    assert "Reference H-" in reply
+    assert "SECRET" not in reply
+    assert await desk.state.bots.workspace(BOT) is None
+
+
 async def test_a_switch_unbinds_all_chats_of_the_bot_and_moves_their_generation(desk: Bench, folder: str) -> None:
     await bound(desk, CHAT, OTHER)
     before = [await desk.state.chats.get(chat) for chat in (CHAT, OTHER)]
