@@ -72,6 +72,8 @@ async def exchange(
     limit: int = BODY_LIMIT,
 ) -> Reply:
     """Make one request; ``call`` names it in errors. Raises CallFailed."""
+    if http.closed:
+        raise Unreached(f"{call}: the channel is closed")
     try:
         async with clock.timeout(seconds), http.request(**request, allow_redirects=False) as response:
             return Reply(response.status, response.headers, await _bounded(call, response, limit))

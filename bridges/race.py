@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 
 
 async def first_of(*work: Coroutine[object, object, None]) -> None:
@@ -21,3 +22,15 @@ async def first_of(*work: Coroutine[object, object, None]) -> None:
     for task in tasks:
         if task in done:
             task.result()
+
+
+@asynccontextmanager
+async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
+    """Open a task group that raises the only failure there is as itself, so that whoever reports it can name it."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            yield tasks
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from None
+        raise

@@ -22,6 +22,7 @@ from bridges.message import (
     SendOutcome,
     Stop,
 )
+from bridges.race import task_group
 from bridges.records import Records
 from bridges.trusted import UntrustedHost
 from bridges.weixin.account import Account
@@ -81,13 +82,8 @@ class WeixinChannel:
         link = await self._open()
         if await self._announce(link, "notifystart"):
             inbox.connected()
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                await self._poll(link, inbox, tasks)
-        except BaseExceptionGroup as group:
-            if len(group.exceptions) == 1:
-                raise group.exceptions[0] from None
-            raise
+        async with task_group() as tasks:
+            await self._poll(link, inbox, tasks)
 
     async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
         """See :meth:`bridges.message.Channel.send`."""
