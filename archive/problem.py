@@ -10,6 +10,7 @@ from types import MappingProxyType
 class Fault(StrEnum):
     """Everything a request may be refused for."""
 
+    BAD_JSON = "bad-json"
     NOT_AN_OBJECT = "not-an-object"
     MISSING = "missing"
     UNKNOWN_PARAMETER = "unknown-parameter"
@@ -22,6 +23,7 @@ class Fault(StrEnum):
     REVERSED_RANGE = "reversed-range"
     UNKNOWN_ID = "unknown-id"
     AMBIGUOUS_ID = "ambiguous-id"
+    NO_ARCHIVE = "no-archive"
     NO_WORKSPACE = "no-workspace"
     NO_WRITER = "no-writer"
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
 
+import msgspec
+
 from archive.model import Host, NodeId
 from archive.problem import BadRequest, Fault
 from archive.text import clean
@@ -58,6 +60,15 @@ class Read:
     offset: int = 0
     limit: int = 12_000
     children_offset: int = 0
+
+
+def parse_json(text: str) -> Search | Read:
+    """Read a request as JSON text. Raises BadRequest."""
+    try:
+        given: object = msgspec.json.decode(text)
+    except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors; half a surrogate pair is another
+        raise BadRequest(Fault.BAD_JSON, "request") from None
+    return parse(given)
 
 
 def parse(given: object) -> Search | Read:

@@ -11,9 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from archive.model import Host
+from archive.service import LocalDsh, RemoteDsh
+from bridges.archives import Archives, writer
 from bridges.bot import RunningBot
 from bridges.config import Config
 from bridges.delivery import Delivery
+from bridges.idle import UNWATCHED, Activity, IdleSummaries
 from bridges.intake import Intake, Policy
 from bridges.log import LoggedReferences, Redactor
 from bridges.message import Channel, EventId
@@ -45,6 +49,8 @@ class Parts:
     language: Language
     workspace: str
     clock: Clock = SYSTEM_CLOCK
+    archives: Archives | None = None
+    activity: Activity = UNWATCHED
 
     def bot(self, key: BotKey, channel: Channel, replies: Delivery, *, workspace: str | None = None) -> RunningBot:
         """Wire one bot; ``workspace`` is its own in the configuration."""
@@ -59,6 +65,8 @@ class Parts:
             language=self.language,
             workspace=workspace or self.workspace,
             mint=mint,
+            archives=self.archives,
+            activity=self.activity,
         )
 
 
@@ -79,10 +87,17 @@ async def open_parts(
             host = await _own_host(stack, config, environ, workspace, demo_model=demo_model)
             harness = await _connect(stack, await host.address(), redact)
             host.on_restart(partial(_move, harness, redact))
+            archives = Archives(LocalDsh(host.dsh_home))
         else:
             harness = await _connect(stack, config.harness.address, redact)
+            archives = Archives(RemoteDsh(harness))
         await harness.health()
-        yield Parts(harness, state, config.language, workspace)
+        # The demo model condenses nothing: it would fill the archive with echoes.
+        author = None if demo_model or not config.summaries.idle else writer(Host.DSH, config.summaries, environ)
+        activity: Activity = UNWATCHED
+        if author is not None:
+            activity = await stack.enter_async_context(IdleSummaries(harness, archives, author, SYSTEM_CLOCK))
+        yield Parts(harness, state, config.language, workspace, archives=archives, activity=activity)
 
 
 async def _connect(stack: AsyncExitStack, address: Address, redact: Redactor) -> HarnessClient:

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from bridges.archives import Archives
+from bridges.idle import UNWATCHED, Activity
 from bridges.message import Channel, ReplyTarget
 from bridges.state import BotKey, State
 from commands.model import ChatKey, Place, References, SenderId
@@ -41,6 +43,9 @@ class RunningBot:
     workspace: str
     mint: Callable[[], str]
     """Makes ids that never repeat."""
+    archives: Archives | None = None
+    """Where past questions and answers are; None where nothing is kept."""
+    activity: Activity = UNWATCHED
 
     async def words(self, chat: ChatKey) -> Words:
         """Return the words of the language this chat chose, or of the configured one."""

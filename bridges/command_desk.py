@@ -62,6 +62,7 @@ class CommandDesk:
             batches=self._batches,
             turns=self._turns,
             shown=self._shown,
+            past=bot.archives.of((await bot.place(message.chat)).folder) if bot.archives else None,
         )
         result = await command.run(request, services)
         await bot.replies.reply(message.reply_to, result.segments)

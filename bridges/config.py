@@ -133,6 +133,20 @@ class Metrics(Section, frozen=True, kw_only=True):
     listen: Listen
 
 
+class Summaries(Section, frozen=True, kw_only=True):
+    """``[summaries]``: the model that condenses past conversations; what is absent is what the host itself uses.
+
+    ``url`` is the base of an OpenAI-compatible endpoint. ``pi`` starts Pi, which writes those of Pi's sessions.
+    """
+
+    idle: bool = True
+    """Whether summaries are written when a workspace is idle."""
+    url: Url | None = None
+    key: Secret | None = None
+    model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] = "deepseek-v4-flash"
+    pi: Annotated[str, msgspec.Meta(min_length=1)] = "pi"
+
+
 class Access(Section, frozen=True, kw_only=True):
     """``[bot.access]``: who may talk, command, own. Denies by default; :mod:`bridges.access` decides by it."""
 
@@ -282,6 +296,7 @@ class Config(Section, frozen=True, kw_only=True):
     harness: Harness = Harness()
     state: StateFile = msgspec.field(default_factory=StateFile)
     metrics: Metrics | None = None
+    summaries: Summaries = Summaries()
     bots: tuple[AnyBot, ...] = msgspec.field(name="bot", default=())
 
     def __post_init__(self) -> None:

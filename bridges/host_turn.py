@@ -12,7 +12,7 @@ from bridges.race import first_of
 from commands.marks import wrap
 from commands.model import SteerOutcome, StopOutcome
 from harness_client.errors import HarnessError, Refused, Unsupported
-from harness_client.turn import TurnReader
+from harness_client.turn import TurnEnding, TurnReader
 from harness_client.types import PromptMode, QueueAction, RequestId, SessionId, TextPart
 from harness_client.watch import Watch
 
@@ -50,12 +50,16 @@ class HostTurn:
         Raises Withdrawn, what ``send`` raises, and what :class:`harness_client.watch.Watch` does.
         """
         watch = Watch(self._bot.harness, self._session, self.reader, self._bot.clock, self._tell)
-        await first_of(
-            watch.until_ended(send, patience=patience),
-            watch.until_lost(),
-            self._bot.clock.sleep(limit),
-            self._until_withdrawn(),
-        )
+        self._bot.activity.began(self._session)
+        try:
+            await first_of(
+                watch.until_ended(send, patience=patience),
+                watch.until_lost(),
+                self._bot.clock.sleep(limit),
+                self._until_withdrawn(),
+            )
+        finally:
+            self._bot.activity.ended(self._session, normally=self.reader.ending is TurnEnding.COMPLETED)
 
     def _tell(self) -> None:
         self._changed()

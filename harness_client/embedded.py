@@ -90,12 +90,17 @@ class EmbeddedSpec:
         if not all(path.is_absolute() for path in (self.data, self.workspace, self.command)):
             raise ValueError("the paths of an embedded host must be absolute: it runs in its own folder")
 
+    @property
+    def dsh_home(self) -> Path:
+        """Where the host keeps its sessions."""
+        return self.data / "dsh"
+
     def variables(self) -> dict[str, str]:
         """Return the child's whole environment."""
         own = {
             "HOME": str(self.data / "home"),
             "TMPDIR": str(self.data / "tmp"),
-            "DSH_HOME": str(self.data / "dsh"),
+            "DSH_HOME": str(self.dsh_home),
             "DSH_TELEMETRY_DISABLED": "1",
             "NODE_OPTIONS": f'"--require={_quoted(_HOOK)}"',
         }
@@ -132,6 +137,11 @@ class EmbeddedHost:
         self._exit = contextlib.AsyncExitStack()
         self._process: HostProcess | None = None
         self._address: Address | None = None
+
+    @property
+    def dsh_home(self) -> Path:
+        """See :attr:`EmbeddedSpec.dsh_home`."""
+        return self._spec.dsh_home
 
     @property
     def pid(self) -> int | None:
