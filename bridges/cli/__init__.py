@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from bridges.cli.chat import chat
+from bridges.cli.history import history, mcp
 from bridges.cli.login import login
 from bridges.cli.pair import pair
 from bridges.cli.run import run
@@ -19,4 +20,6 @@ def main() -> None:
 main.add_command(chat)
 main.add_command(login)
 main.add_command(pair)
+main.add_command(history)
+main.add_command(mcp)
 main.add_command(run)
