@@ -10,7 +10,7 @@ import pytest
 
 from bridges.message import Acceptance, ChannelStopped, Stop
 from bridges.state import BotKey
-from bridges.supervise import Link, Supervisor
+from bridges.supervise import LONGEST_DELAY, Link, Supervisor
 from bridges.text.telegram import DEAF_SECONDS, POLL_SECONDS
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
@@ -241,3 +241,29 @@ async def test_a_poll_that_is_cancelled_ends_at_once(fake: FakeTelegram, inbox: 
             async with asyncio.timeout(5):
                 await asyncio.wait({task})
     await channel.close()
+
+
+async def test_ten_hours_without_the_platform_cost_little_and_end_by_themselves(
+    fake: FakeTelegram, inbox: RecordingInbox
+) -> None:
+    clock = FakeClock()
+    channel = channel_at(fake, clock)
+    supervisor = Supervisor(BotKey("telegram", "ops"), channel, inbox, redact=str, clock=clock, chance=lambda: 1.0)
+    fake.fail("getMe", status=502, times=None)
+    task = asyncio.create_task(supervisor.run())
+    tasks = 0
+    end = clock.monotonic() + 10 * 3600
+    while clock.monotonic() < end:
+        await clock.sleeping()
+        tasks = max(tasks, len(asyncio.all_tasks()))
+        await clock.advance(LONGEST_DELAY)
+    assert supervisor.health.error == "ConnectionError: NetworkError"
+    assert 0 < fake.count("getMe") <= 10 * 3600 / LONGEST_DELAY + 10
+    assert len(asyncio.all_tasks()) <= tasks <= 20
+    fake.forgive()
+    await fake.deliver(hello(fake))
+    await clock.sleeping()
+    await clock.advance(LONGEST_DELAY)
+    await inbox.heard(1)
+    task.cancel()
+    await asyncio.wait({task})

@@ -122,6 +122,10 @@ class FakeTelegram:
         """Let calls of a method go wrong; see :class:`Fault`."""
         self._faults.append(Fault(method.lower(), **how))
 
+    def forgive(self) -> None:
+        """Let everything go well from now on."""
+        self._faults.clear()
+
     def count(self, method: str) -> int:
         """Count the calls of a method."""
         return sum(call.method == method.lower() for call in self.calls)
