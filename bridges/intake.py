@@ -120,6 +120,8 @@ class Intake:
         if utf16_length(message.text) > LONGEST_TEXT:
             return await self._refuse(message, Key.CHAT_TOO_LONG)
         answering = self.conversations.interactions.offer(message)
+        if answering is not None and message.chat in self._rebinding:
+            return await self._take_prompt(message, Prompt((message.text,), message.attachments), answering=answering)
         if answering is not None:
             return await self._take_on(message, lambda: answering)
         refusal = unusable(self._bot, message.attachments)
@@ -168,8 +170,7 @@ class Intake:
         """Tell the chat, once until the state can be written again, that its message was not taken."""
         if self._policy.tells_trouble and message.chat not in self._troubled and len(self._troubled) < TROUBLED_CHATS:
             self._troubled.add(message.chat)
-            work = partial(self._desk.say, message, Key.CHAT_NOT_STORED)
-            self._tasks.create_task(self._bot.safely(work, reply_to=message.reply_to, sender=message.sender))
+            self._spawn(message, partial(self._desk.say, message, Key.CHAT_NOT_STORED))
 
     async def _turn_away(self, message: InboundMessage, may: Rights) -> None:
         """Give a stranger a pairing code where the bot pairs, and nothing at all anywhere else."""
@@ -177,8 +178,7 @@ class Intake:
             return
         code = await self._bot.state.pairings.ask(self._bot.key, message.sender)
         if code is not None:
-            work = partial(self._desk.say, message, Key.CHAT_PAIRING, code=code)
-            self._tasks.create_task(self._bot.safely(work, reply_to=message.reply_to, sender=message.sender))
+            self._spawn(message, partial(self._desk.say, message, Key.CHAT_PAIRING, code=code))
 
     # -- prompts ----------------------------------------------------------------------------------------------------
 
@@ -186,18 +186,33 @@ class Intake:
         self,
         message: InboundMessage,
         prompt: Prompt,
+        *,
         replied: Callable[[Reply | None], Awaitable[None]] | None = None,
+        answering: Work | None = None,
     ) -> Acceptance:
         turn = Turn(message.id, message.reply_to, message.sender, self._bot.clock.time())
         if not await self._claim(message, turn):
             return Acceptance.DUPLICATE
         waiting = Waiting(message, prompt, turn, self._rebinding.get(message.chat), replied)
-        if self._policy.busy is Busy.STEER and self.conversations.may_join(waiting):
-            work = partial(self._join, waiting)
-            self._tasks.create_task(self._bot.safely(work, reply_to=message.reply_to, sender=message.sender))
+        if answering is not None:
+            self._pass_on(message, partial(self._answer_or_queue, waiting, answering))
+        elif self._policy.busy is Busy.STEER and self.conversations.may_join(waiting):
+            self._pass_on(message, partial(self._join, waiting))
         else:
             await self._queue(waiting)
         return Acceptance.ACCEPTED
+
+    async def _answer_or_queue(self, waiting: Waiting, answering: Work) -> Outcome | None:
+        """Take a message as an answer, unless the command before it took away what it would have answered."""
+        message = waiting.message
+        if waiting.after is not None:
+            await waiting.after.wait()
+        if self.conversations.interactions.offer(message) is None:
+            await self._queue(waiting)
+            return None
+        outcome = await answering()
+        await self.conversations.ends.note(waiting.turn)
+        return outcome
 
     async def _queue(self, waiting: Waiting) -> None:
         if self.conversations.submit(waiting):
@@ -208,7 +223,7 @@ class Intake:
         if waiting.replied is not None:
             await waiting.replied(None)
 
-    async def _join(self, waiting: Waiting) -> None:
+    async def _join(self, waiting: Waiting) -> Outcome | None:
         """Add a message to the turn that runs; one that comes too late for it waits for a turn of its own."""
         message = waiting.message
         try:
@@ -220,11 +235,11 @@ class Intake:
         else:
             if outcome is not SteerOutcome.TAKEN:
                 await self._queue(waiting)
-                return
+                return None
             await self._desk.say(message, Key.STEER_DONE)
             end = Outcome.OK
         await self.conversations.ends.note(waiting.turn)
-        self._settled(message.id, end)
+        return end
 
     # -- batches ----------------------------------------------------------------------------------------------------
 
@@ -244,7 +259,7 @@ class Intake:
     async def _take_batch(self, message: InboundMessage, texts: tuple[str, ...]) -> Acceptance:
         taken = False
         try:
-            acceptance = await self._take_prompt(message, Prompt(texts), partial(self._batch_over, message))
+            acceptance = await self._take_prompt(message, Prompt(texts), replied=partial(self._batch_over, message))
             taken = acceptance is Acceptance.ACCEPTED
         finally:
             if not taken:
@@ -294,6 +309,24 @@ class Intake:
             changing.set()
             if self._rebinding.get(chat) is changing:
                 del self._rebinding[chat]
+
+    def _spawn(self, message: InboundMessage, work: Callable[[], Awaitable[object]]) -> None:
+        self._tasks.create_task(self._bot.safely(work, reply_to=message.reply_to, sender=message.sender))
+
+    def _pass_on(self, message: InboundMessage, work: Callable[[], Awaitable[Outcome | None]]) -> None:
+        """Do ``work``, which ends a message or, by returning None, leaves that to the chat's queue."""
+
+        async def run() -> Outcome:
+            outcome = await work()
+            if outcome is not None:
+                self._settled(message.id, outcome)
+            return Outcome.OK
+
+        async def to_the_end() -> None:
+            if await self._bot.safely(run, reply_to=message.reply_to, sender=message.sender) is None:
+                self._settled(message.id, Outcome.FAILED)
+
+        self._tasks.create_task(to_the_end())
 
     def _begin(self, message: InboundMessage, work: Work) -> None:
         """Run ``work`` by itself, in the slot that was acquired for it."""

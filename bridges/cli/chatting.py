@@ -158,7 +158,7 @@ async def _converse(options: Options, parts: Parts, words: Words) -> int:
         parts,
         BotKey(CHAT.channel, CHAT.bot),
         channel,
-        Policy(lambda: TERMINAL),
+        Policy(lambda: TERMINAL, tells_trouble=False),
         settled=settled,
         inherit=options.once is None,
     )

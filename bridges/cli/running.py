@@ -89,7 +89,7 @@ def _bots(config: Config, parts: Parts, policies: Policies, redact: Redactor) ->
         except NotServed:
             unknown.append(key)
             continue
-        policy = Policy(partial(policies.of, key))
+        policy = Policy(partial(policies.of, key), busy=bot.busy, group_approvals=bot.group_approvals)
         served.append(ServedBot(parts, key, channel, policy, redact=redact, workspace=bot.workspace))
     return served, unknown
 

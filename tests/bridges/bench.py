@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar, Unpack
 
 from bridges.app import Parts
-from bridges.config import Access
+from bridges.config import Access, Busy
 from bridges.delivery import Delivery
 from bridges.intake import Intake, Policy
 from bridges.message import (
@@ -33,6 +33,7 @@ from bridges.state import BotKey, State
 from bridges.state.sqlite import open_state
 from commands.model import ChatKey, ChatKind, Outcome, SenderId
 from harness_client.client import Address, HarnessClient
+from harness_client.clock import SYSTEM_CLOCK, Clock
 from i18n import Language
 from tests.fakes.harness import FakeHarness, How
 
@@ -137,21 +138,39 @@ class Stream:
         return NotSent.REJECTED if self.refuses else Sent(None)
 
 
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How a desk differs from the usual one."""
+
+    busy: Busy = Busy.QUEUE
+    group_approvals: bool = False
+    language: Language = Language.EN
+    clock: Clock = SYSTEM_CLOCK
+
+
 class Desk:
     """One bot on whatever host answers. Speak with :meth:`say`, look at ``channel``."""
 
     def __init__(
-        self, harness: HarnessClient, state: State, channel: PlainChannel, tasks: asyncio.TaskGroup, workspace: str
+        self,
+        harness: HarnessClient,
+        state: State,
+        channel: PlainChannel,
+        tasks: asyncio.TaskGroup,
+        workspace: str,
+        setup: Setup | None = None,
     ) -> None:
+        setup = setup or Setup()
         self.harness = harness
         self.state = state
         self.channel = channel
         self.access: Access | None = OPEN
         self.outcomes: dict[str, Outcome] = {}
         self._ids = itertools.count(1)
-        delivery = Delivery(channel, split_lossless)
-        bot = Parts(harness, state, Language.EN, workspace).bot(BOT, channel, delivery)
-        self.intake = Intake(bot, Policy(lambda: self.access, name="ThisBot"), tasks, settled=self._settled)
+        delivery = Delivery(channel, split_lossless, clock=setup.clock)
+        bot = Parts(harness, state, setup.language, workspace, setup.clock).bot(BOT, channel, delivery)
+        policy = Policy(lambda: self.access, name="ThisBot", busy=setup.busy, group_approvals=setup.group_approvals)
+        self.intake = Intake(bot, policy, tasks, settled=self._settled)
 
     def _settled(self, event: EventId, outcome: Outcome) -> None:
         self.outcomes[event] = outcome
@@ -167,6 +186,7 @@ class Desk:
         sender: SenderId = ALICE,
         addressed: bool = True,
         attachments: tuple[InboundAttachment, ...] = (),
+        quoted: bool = False,
     ) -> Acceptance:
         message = InboundMessage(
             EventId(event or f"e{next(self._ids)}"),
@@ -177,6 +197,7 @@ class Desk:
             ReplyTarget(chat, "route"),
             attachments=attachments,
             addressed=addressed,
+            quoted=quoted,
         )
         return await self.intake.accept(message)
 
@@ -195,9 +216,15 @@ class Bench(Desk):
     """A desk whose host is a fake: look at ``host`` too."""
 
     def __init__(
-        self, host: FakeHarness, harness: HarnessClient, state: State, channel: PlainChannel, tasks: asyncio.TaskGroup
+        self,
+        host: FakeHarness,
+        harness: HarnessClient,
+        state: State,
+        channel: PlainChannel,
+        tasks: asyncio.TaskGroup,
+        setup: Setup | None = None,
     ) -> None:
-        super().__init__(harness, state, channel, tasks, host.world.cwd)
+        super().__init__(harness, state, channel, tasks, host.world.cwd, setup)
         self.host = host
 
     @property
@@ -234,11 +261,13 @@ D = TypeVar("D", bound=Desk)
 
 
 @asynccontextmanager
-async def bench(host: FakeHarness, folder: Path, channel: PlainChannel | None = None) -> AsyncIterator[Bench]:
+async def bench(
+    host: FakeHarness, folder: Path, channel: PlainChannel | None = None, setup: Setup | None = None
+) -> AsyncIterator[Bench]:
     """Set up one bot on a fake host."""
 
     def make(harness: HarnessClient, state: State, tasks: asyncio.TaskGroup) -> Bench:
-        return Bench(host, harness, state, channel or PlainChannel(), tasks)
+        return Bench(host, harness, state, channel or PlainChannel(), tasks, setup)
 
     async with seated(make, Address.parse(host.url), folder) as made:
         yield made
