@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridges.config import AnyBot, Discord, Telegram, Weixin
+from bridges.config import QQ, AnyBot, Discord, Slack, Telegram, Weixin
 from bridges.message import Channel, Cursors
+from commands.catalog import KNOWN
 from harness_client.clock import Clock
 
 
@@ -41,6 +42,10 @@ def build(bot: AnyBot, around: Surroundings) -> Channel:
             return TelegramChannel(bot.name, token=bot.token.reveal(), api=bot.endpoints.api, clock=around.clock)
         case Weixin():
             return _weixin(bot, around)
+        case QQ():
+            return _qq(bot, around)
+        case Slack():
+            return _slack(bot, around)
         case Discord():
             return _discord(bot, around)
         case _:
@@ -53,13 +58,35 @@ def _weixin(bot: Weixin, around: Surroundings) -> Channel:
     from bridges.weixin.channel import WeixinChannel  # noqa: PLC0415 - see the module's docstring
     from bridges.weixin.hosts import Hosts  # noqa: PLC0415 - see the module's docstring
 
-    given = Account(bot.account or bot.name, bot.token.reveal()) if bot.token else None
+    given = Account(str(bot.account or bot.name), bot.token.reveal()) if bot.token else None
     stored = Accounts(around.data)
     return WeixinChannel(
         bot.name,
         lambda: given or stored.find(bot.account),
         hosts=Hosts(bot.endpoints.api),
         cursors=around.cursors,
+        clock=around.clock,
+        hide=around.hide,
+    )
+
+
+def _qq(bot: QQ, around: Surroundings) -> Channel:
+    from bridges.qq.channel import QQChannel  # noqa: PLC0415 - see the module's docstring
+    from bridges.qq.rest import Application  # noqa: PLC0415 - see the module's docstring
+
+    application = Application(str(bot.app_id), bot.client_secret.reveal(), bot.endpoints.api, bot.endpoints.token)
+    return QQChannel(bot.name, application, cursors=around.cursors, clock=around.clock, hide=around.hide)
+
+
+def _slack(bot: Slack, around: Surroundings) -> Channel:
+    from bridges.text.slack import SlackChannel  # noqa: PLC0415 - see the module's docstring
+
+    return SlackChannel(
+        bot.name,
+        bot_token=bot.bot_token.reveal(),
+        app_token=bot.app_token.reveal(),
+        api=bot.endpoints.api,
+        commands=KNOWN,
         clock=around.clock,
         hide=around.hide,
     )

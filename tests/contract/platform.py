@@ -29,6 +29,8 @@ class Trait(StrEnum):
     """An answer is seen while it grows."""
     SEGMENTS = auto()
     """A reply of several segments is several messages."""
+    ENDLESS = auto()
+    """As many messages as it takes may follow one message of a person."""
 
 
 class Platform(Protocol):

@@ -230,7 +230,7 @@ async def an_answer_is_seen_while_it_grows_and_stands_there_once(desk: Desk) -> 
     assert desk.platform.heard() == ["Hello there"]
 
 
-@case(Trait.SEGMENTS)
+@case(Trait.SEGMENTS, Trait.ENDLESS)
 async def a_long_answer_comes_whole_and_in_order(desk: Desk) -> None:
     text = "".join(f"line {number}\n" for number in range(1_200))
     desk.host.model.script(say(text))

@@ -146,7 +146,7 @@ class FakeQQ:
     async def _token(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.calls.append(("token", ""))
-        if self.faults["token"] and (fault := self.faults["token"].popleft()):
+        if fault := self._fault("token"):
             return await fault.response(request)
         if body != {"appId": APP_ID, "clientSecret": SECRET}:
             return _json({"code": 100016, "message": "invalid appid or secret"})
@@ -157,33 +157,35 @@ class FakeQQ:
         return _json({"access_token": token, "expires_in": self.life})
 
     async def _address(self, request: web.Request) -> web.StreamResponse:
-        if refusal := await self._refused(request, "gateway"):
+        if fault := self._fault("gateway"):
+            return await fault.response(request)
+        if refusal := self._refused(request, "gateway"):
             return refusal
         address = self.gateway_url or self.url.replace("http", "ws") + "/ws"
         limit = {"total": 1000, "remaining": 999, "reset_after": 1, "max_concurrency": 1}
         return _json({"url": address, "shards": 1, "session_start_limit": limit})
 
     async def _me(self, request: web.Request) -> web.StreamResponse:
-        return await self._refused(request, "me") or _json({"id": "9001", "username": "bot", "avatar": ""})
+        return self._refused(request, "me") or _json({"id": "9001", "username": "bot", "avatar": ""})
 
     async def _post(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        fault = self.faults["messages"].popleft() if self.faults["messages"] else None
         kind, chat = request.match_info["kind"], request.match_info["chat"]
-        if fault is not None:
-            self.calls.append(("messages", chat))
+        if fault := self._fault("messages"):
+            self.calls.append(("messages", request.path))
             if fault.accepted:
                 self._take(kind, chat, body)
             return await fault.response(request)
-        if refusal := await self._refused(request, "messages"):
+        if refusal := self._refused(request, "messages"):
             return refusal
         status, answer = self._take(kind, chat, body)
         return _json(answer, status=status)
 
-    async def _refused(self, request: web.Request, name: str) -> web.StreamResponse | None:
+    def _fault(self, name: str) -> Fault | None:
+        return self.faults[name].popleft() if self.faults[name] else None
+
+    def _refused(self, request: web.Request, name: str) -> web.StreamResponse | None:
         self.calls.append((name, request.path))
-        if self.faults[name] and (fault := self.faults[name].popleft()):
-            return await fault.response(request)
         if request.headers.get("X-Union-Appid") != APP_ID:
             self.violations.append(f"{name}: no X-Union-Appid")
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
