@@ -72,7 +72,6 @@ async def test_a_session_that_another_program_holds_is_busy(desk: Bench) -> None
     ("result", "reply"),
     [
         ({"kind": "error", "text": "SECRET"}, Key.COMPACT_REFUSED),
-        ({"kind": "success", "text": "No compactable history yet."}, Key.COMPACT_NOTHING),
         ({"kind": "success", "text": "as new hosts may say it"}, Key.COMPACT_OK),
         (None, Key.COMPACT_UNSUPPORTED),
     ],

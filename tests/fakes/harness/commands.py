@@ -70,7 +70,7 @@ def compact(session: LiveSession, command: str) -> Obj:
     started = session.write(draft("compaction/start", **about, turn=None))
     if not seqs:
         session.write(draft("compaction/end", **about, turn=None))
-        return {"kind": "success", "text": "Nothing to compact."}
+        return {"kind": "success", "text": "No compactable history yet."}
     summary = [events.text("SUMMARY: the earlier conversation, in short.")]
     first, last = int(str(seqs[0])), int(str(seqs[-1]))
     shadowed: Obj = {"shadowedRange": {"start": first, "end": last}, "shadowedSeqs": seqs, "shadowedTokenCount": 3712}
