@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from bridges.message import EventId, ReplyTarget
+from bridges.state import Phase, Turn
 from commands.model import ChatKey
+from harness_client.types import SessionId
 from i18n import Key, Language, Words
-from tests.bridges.bench import CHAT, Bench
+from tests.bridges.bench import ALICE, BOT, CHAT, Bench
 
 WORDS = Words(Language.EN)
 
@@ -70,6 +73,24 @@ async def test_a_preset_that_left_the_list_is_told(desk: Bench) -> None:
     for name in ("agentPreset.list", "agentPresets/list"):
         desk.host.fail(name, value={"presets": []})
     assert await desk.ask("/preset 2") == WORDS(Key.LIST_CHANGED, command="/presets")
+
+
+async def test_a_session_that_was_being_made_at_a_restart_gets_the_chosen_preset(desk: Bench) -> None:
+    await desk.state.chats.set_preset(CHAT, "minimal")
+    turn = Turn(
+        EventId("old"),
+        ReplyTarget(CHAT, "route"),
+        ALICE,
+        began=0.0,
+        phase=Phase.CREATING,
+        session=SessionId("session-half"),
+        cwd=desk.host.world.cwd,
+    )
+    await desk.state.claims.claim(BOT, turn.event, turn=turn)
+    await desk.intake.inherit()
+    desk.intake.connected()
+    await desk.channel.until_sent(1)
+    assert desk.host.world.sessions["session-half"].preset == "minimal"
 
 
 async def test_a_chosen_preset_that_is_gone_is_told_and_nothing_is_made(desk: Bench) -> None:
