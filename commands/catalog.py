@@ -234,6 +234,7 @@ _ROWS: Final[tuple[Command, ...]] = (
         summary=Key.HELP_SUMMARY,
         run=helper(lambda: _ROWS),
         accepts=_no_argument,
+        aliases=("start",),  # what chat apps send for a person who opens a bot; it must not cost a model run
     ),
 )
 

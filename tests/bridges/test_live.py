@@ -1,0 +1,60 @@
+"""How an answer is shown while it grows, where a channel has more ways than one or one that makes it wait."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from bridges.message import AnswerStream, ReplyTarget, RetryAfter, SendOutcome
+from commands.model import Outcome
+from tests.bridges.bench import EditingChannel, bench, eventually
+from tests.fakes.harness import FakeHarness, say
+
+
+async def test_where_a_chat_has_no_carrier_the_answer_grows_by_edits(host: FakeHarness, tmp_path: Path) -> None:
+    class Choosy(EditingChannel):
+        async def begin(self, target: ReplyTarget) -> AnswerStream | None:
+            return None
+
+    channel = Choosy()
+    hold = asyncio.Event()
+    host.model.script(say("Hello", hold, " there"))
+    async with bench(host, tmp_path, channel) as desk:
+        await desk.say("hi")
+        await channel.until(lambda: channel.texts == ["Hello"])
+        hold.set()
+        await channel.until(lambda: bool(desk.outcomes))
+        assert channel.texts == ["Hello there"]
+
+
+async def test_a_first_message_that_had_to_wait_is_tried_again_with_more_text(
+    host: FakeHarness, tmp_path: Path
+) -> None:
+    channel = EditingChannel()
+    channel.outcomes = [RetryAfter(0.0)]
+    first, second = asyncio.Event(), asyncio.Event()
+    host.model.script(say("Hello", first, " there", second, " again"))
+    async with bench(host, tmp_path, channel) as desk:
+        await desk.say("hi")
+        await channel.until(lambda: not channel.outcomes)
+        first.set()
+        await channel.until(lambda: channel.texts == ["Hello there"])
+        second.set()
+        await channel.until(lambda: bool(desk.outcomes))
+        assert channel.texts == ["Hello there again"]
+
+
+async def test_a_carrier_noted_while_the_answer_is_delivered_undoes_nothing(host: FakeHarness, tmp_path: Path) -> None:
+    class Slow(EditingChannel):
+        async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
+            await eventually(lambda: bool(host.world.sessions) and not any(
+                session.running for session in host.world.sessions.values()
+            ))  # fmt: skip
+            return await super().send(target, text)
+
+    channel = Slow()
+    async with bench(host, tmp_path, channel) as desk:
+        assert await desk.ask("hello") == "You said: hello"
+        await channel.until(lambda: bool(desk.outcomes))
+        assert list(desk.outcomes.values()) == [Outcome.OK]
+        assert await desk.nothing_outstanding()
