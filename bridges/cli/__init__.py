@@ -9,6 +9,7 @@ from bridges.cli.history import history, mcp
 from bridges.cli.login import login
 from bridges.cli.pair import pair
 from bridges.cli.run import run
+from bridges.cli.slack import slack
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -23,3 +24,4 @@ main.add_command(pair)
 main.add_command(history)
 main.add_command(mcp)
 main.add_command(run)
+main.add_command(slack)
