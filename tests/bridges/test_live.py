@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from bridges.message import AnswerStream, ReplyTarget, RetryAfter, SendOutcome
+from bridges.state import Phase, Turn
+from bridges.state.turns import SqliteTurns
 from commands.model import Outcome
-from tests.bridges.bench import EditingChannel, bench, eventually
+from tests.bridges.bench import EditingChannel, bench
 from tests.fakes.harness import FakeHarness, say
 
 
@@ -44,17 +48,29 @@ async def test_a_first_message_that_had_to_wait_is_tried_again_with_more_text(
         assert channel.texts == ["Hello there again"]
 
 
-async def test_a_carrier_noted_while_the_answer_is_delivered_undoes_nothing(host: FakeHarness, tmp_path: Path) -> None:
+async def test_a_carrier_noted_while_the_answer_is_delivered_undoes_nothing(
+    host: FakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = SqliteTurns.save
+    written, noted = asyncio.Event(), asyncio.Event()
+
+    async def slow(turns: SqliteTurns, turn: Turn) -> None:
+        if turn.carrier is not None:
+            noted.set()
+        await save(turns, turn)
+        if turn.phase is Phase.DELIVERING:
+            written.set()
+            await noted.wait()
+
     class Slow(EditingChannel):
         async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
-            await eventually(lambda: bool(host.world.sessions) and not any(
-                session.running for session in host.world.sessions.values()
-            ))  # fmt: skip
+            await written.wait()
             return await super().send(target, text)
 
-    channel = Slow()
-    async with bench(host, tmp_path, channel) as desk:
+    monkeypatch.setattr(SqliteTurns, "save", slow)
+    async with bench(host, tmp_path, Slow()) as desk:
         assert await desk.ask("hello") == "You said: hello"
-        await channel.until(lambda: bool(desk.outcomes))
+        await desk.channel.until(lambda: bool(desk.outcomes))
         assert list(desk.outcomes.values()) == [Outcome.OK]
+        assert desk.channel.texts == ["You said: hello"], "it stands there once"
         assert await desk.nothing_outstanding()
