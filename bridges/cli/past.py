@@ -84,7 +84,7 @@ class _Session:
     @contextmanager
     def progress(self, key: Key) -> Iterator[Callable[[int, int], None] | None]:
         """Show how far a long piece of work is, where a person looks on."""
-        if not sys.stderr.isatty():
+        if not _looked_at():
             yield None
             return
         with click.progressbar(length=1, label=self.words(key), file=sys.stderr) as bar:
@@ -94,6 +94,10 @@ class _Session:
                 bar.update(done - bar.pos)
 
             yield show
+
+
+def _looked_at() -> bool:
+    return sys.stderr.isatty()
 
 
 def _run(options: Options, work: Callable[[_Session], Awaitable[int]]) -> int:
