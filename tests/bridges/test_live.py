@@ -53,11 +53,13 @@ async def test_a_carrier_noted_while_the_answer_is_delivered_undoes_nothing(
 ) -> None:
     save = SqliteTurns.save
     written, noted = asyncio.Event(), asyncio.Event()
+    kept: list[Turn] = []
 
     async def slow(turns: SqliteTurns, turn: Turn) -> None:
         if turn.carrier is not None:
             noted.set()
         await save(turns, turn)
+        kept.append(turn)
         if turn.phase is Phase.DELIVERING:
             written.set()
             await noted.wait()
@@ -73,4 +75,5 @@ async def test_a_carrier_noted_while_the_answer_is_delivered_undoes_nothing(
         await desk.channel.until(lambda: bool(desk.outcomes))
         assert list(desk.outcomes.values()) == [Outcome.OK]
         assert desk.channel.texts == ["You said: hello"], "it stands there once"
+        assert (kept[-1].phase, kept[-1].carrier) == (Phase.DELIVERING, "0")
         assert await desk.nothing_outstanding()
