@@ -64,6 +64,8 @@ class IdleSummaries:
         self._served: Collection[SessionId] = ()
         """The sessions of the workspace whose summaries are being written."""
         self._stop = asyncio.Event()
+        self._look_again = False
+        """Whether a turn has ended since the workspaces that wait were looked at."""
         self._work: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -84,6 +86,7 @@ class IdleSummaries:
         self._busy -= Counter([session])
         if normally:
             self._wanted[session] = None
+        self._look_again = True
         if self._wanted and (self._work is None or self._work.done()):
             self._work = asyncio.create_task(self._serve(), name="idle summaries")
 
@@ -94,18 +97,22 @@ class IdleSummaries:
 
     async def _serve(self) -> None:
         """Look after every workspace that waits; one where something goes on waits for the next end of a turn."""
-        for session in tuple(self._wanted):
-            self._stop.clear()
-            try:
-                await self._clock.sleep(GRACE_SECONDS)
-                done = await self._workspace(session)
-            except HarnessError as error:
-                structlog.get_logger(__name__).warning("no summaries now", error=type(error).__name__)
-                return
-            finally:
-                self._served = ()
-            if done:
-                self._wanted.pop(session, None)
+        while self._look_again:
+            self._look_again = False
+            for session in tuple(self._wanted):
+                if await self._served_now(session):
+                    self._wanted.pop(session, None)
+
+    async def _served_now(self, session: SessionId) -> bool:
+        self._stop.clear()
+        try:
+            await self._clock.sleep(GRACE_SECONDS)
+            return await self._workspace(session)
+        except HarnessError as error:
+            structlog.get_logger(__name__).warning("no summaries now", error=type(error).__name__)
+            return False
+        finally:
+            self._served = ()
 
     async def _workspace(self, session: SessionId) -> bool:
         """Write the summaries of a session's workspace if it is idle; return whether that is done."""
