@@ -51,7 +51,7 @@ class Backlog(msgspec.Struct):
         room: Callable[[], bool],
         save: Callable[[], Awaitable[None]],
     ) -> None:
-        """Send what waits while there is ``room``; what ``send`` cannot send now (None) waits once more.
+        """Send what waits while there is ``room`` and until one fails; one that cannot be sent now (None) waits again.
 
         ``send`` writes the record down before it sends, and the message is out of it by then: a crash loses it rather
         than sending it twice.
@@ -60,9 +60,11 @@ class Backlog(msgspec.Struct):
         while self.messages and room():
             waiting = self.messages.pop(0)
             outcome = await send(waiting.text)
+            if isinstance(outcome, Sent):
+                continue
             if outcome is None and not waiting.tried:
                 self.messages.insert(0, Waiting(waiting.text, tried=True))
                 await save()
-                return
-            if not isinstance(outcome, Sent):
+            else:
                 log.warning("a message that waited was not sent", outcome=outcome)
+            return

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
+import msgspec
 import structlog
 
 from bridges.message import Cursors
@@ -32,7 +33,7 @@ class Records(Generic[R]):
     """All records of one kind; ``prefix`` keeps them apart from other cursors of the bot."""
 
     def __init__(self, cursors: Cursors, prefix: str, make: Callable[[str, bytes | None], R]) -> None:
-        """``make`` builds a record from its name and what was kept of it."""
+        """``make`` builds a record from its name and what was kept of it; may raise msgspec.DecodeError."""
         self._cursors = cursors
         self._prefix = prefix
         self._make = make
@@ -41,8 +42,7 @@ class Records(Generic[R]):
     async def get(self, name: str) -> R:
         """Return the one and only record of that name. Raises OSError."""
         if name not in self._known:
-            data = await self._cursors.load(self._prefix + name)
-            self._known.setdefault(name, self._make(name, data))
+            self._known.setdefault(name, self._read(name, await self._cursors.load(self._prefix + name)))
         self._known.move_to_end(name)
         record = self._known[name]
         if len(self._known) > REMEMBERED:
@@ -50,6 +50,14 @@ class Records(Generic[R]):
             if idle != name:
                 del self._known[idle]
         return record
+
+    def _read(self, name: str, data: bytes | None) -> R:
+        """Begin anew where what was kept cannot be read: the chat must go on."""
+        try:
+            return self._make(name, data)
+        except msgspec.DecodeError:
+            structlog.get_logger(__name__).warning("a chat's record was damaged")
+            return self._make(name, None)
 
     async def save(self, record: R) -> None:
         """Write the record down. Raises OSError."""

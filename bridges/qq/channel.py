@@ -178,7 +178,11 @@ class QQChannel:
 
     async def _load(self) -> Session:
         data = await self._cursors.load(_SESSION)
-        return msgspec.json.decode(data, type=Session) if data else Session()
+        try:
+            return msgspec.json.decode(data or b"{}", type=Session)
+        except msgspec.DecodeError:
+            self._log.warning("the record of the session was damaged")
+            return Session()
 
 
 class _Link:

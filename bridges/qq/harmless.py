@@ -1,7 +1,7 @@
 """Text that QQ takes as plain text: no mentions, and no addresses, which it refuses from bots.
 
-Nothing changes its length by much, so a text that fitted still does: a dot becomes the full stop of Chinese, a colon
-its wide form, and a mention gets an invisible break.
+Nothing changes its length, so a text that fitted still does: a dot becomes the full stop of Chinese, and the signs that
+open a mention or a scheme their wide forms.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ _ADDRESS: Final = re.compile(
 _DOTTED: Final = re.compile(rf"(?<![0-9A-Za-z]){_LABEL}(?:\.{_LABEL})+(?![0-9A-Za-z])")
 _MENTION: Final = re.compile(r"<(?=[@#]|qqbot-|emoji:)|@(?=everyone\b|all\b)")
 
+_WIDE: Final = {"<": "＜", "@": "＠"}
+
 
 def harmless(text: str) -> str:
     """Return ``text`` with its mentions and its obvious addresses disarmed."""
-    text = _MENTION.sub(lambda match: f"{match.group()}\u200b", text)
+    text = _MENTION.sub(lambda match: _WIDE[match.group()], text)
     text = _ADDRESS.sub(_undotted, text)
     return _SCHEME.sub(r"\1：", text)
 

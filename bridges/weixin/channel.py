@@ -131,7 +131,8 @@ class WeixinChannel:
             await self._link.wire.close()
         self._hide(account.token)
         try:
-            base = self._hosts.trusted(account.base) if account.base else self._hosts.base
+            own = account.base if not self._hosts.override else None
+            base = self._hosts.trusted(own) if own else self._hosts.base
         except UntrustedHost:
             raise ChannelStopped(
                 Stop.MISCONFIGURED, "the stored Weixin login names a host that is not Weixin's"

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from bridges.channels import Surroundings, build
+from bridges.config import Api, Weixin
 from bridges.http import TimedOut, Unanswered
-from bridges.message import Acceptance, ChannelStopped, Stop
-from bridges.weixin.account import Account
-from bridges.weixin.channel import GRACE_SECONDS, POLL_SECONDS, SILENT_POLLS
+from bridges.message import Acceptance, ChannelStopped, Sent, Stop
+from bridges.weixin.account import Account, Accounts
+from bridges.weixin.channel import GRACE_SECONDS, POLL_SECONDS, SILENT_POLLS, WeixinChannel
+from bridges.weixin.hosts import Hosts
 from bridges.weixin.wire import Refused
 from tests.bridges.bench import eventually
-from tests.channels.around import MemoryCursors
+from tests.channels.around import MemoryCursors, RecordingInbox
 from tests.channels.weixin import ALICE, BOB, Line, line_on, platform
-from tests.fakes.weixin import ACCOUNT, FakeWeixin, Fault
+from tests.fakes.clock import FakeClock
+from tests.fakes.weixin import ACCOUNT, TOKEN, FakeWeixin, Fault
 
 
 @pytest.fixture
@@ -149,13 +154,45 @@ async def test_a_new_login_is_found_by_the_next_start(fake: FakeWeixin, line: Li
     assert (await line.says()).text == "hi"
 
 
-async def test_a_login_on_a_strange_host_is_refused(fake: FakeWeixin) -> None:
-    line = Line(fake)
-    line.account = Account(ACCOUNT, "token-fake", "https://weixin.qq.com.example.org")
+async def test_a_login_on_a_strange_host_is_refused() -> None:
+    account = Account(ACCOUNT, "token-fake", "https://weixin.qq.com.example.org")
+    channel = WeixinChannel(
+        "bot", lambda: account, hosts=Hosts(), cursors=MemoryCursors(), clock=FakeClock(), hide=lambda _: None
+    )
     with pytest.raises(ChannelStopped) as stopped:
-        await line.channel.run(line.inbox)
+        await channel.run(RecordingInbox())
     assert stopped.value.why is Stop.MISCONFIGURED
-    assert not fake.calls
+
+
+async def test_the_operators_address_goes_before_that_of_the_login(fake: FakeWeixin) -> None:
+    line = Line(fake)
+    line.account = Account(ACCOUNT, TOKEN, "https://ilinkai.weixin.qq.com")
+    await line.start()
+    assert (await line.says()).text == "hi"
+    await line.stop()
+    await line.channel.close()
+
+
+async def test_a_damaged_record_begins_anew(fake: FakeWeixin) -> None:
+    cursors = MemoryCursors()
+    cursors.values[f"peer:{ACCOUNT}:{ALICE}"] = b"{"
+    async with line_on(fake, cursors) as line:
+        assert isinstance(await line.send(await line.says(), "hello"), Sent)
+
+
+async def test_what_the_login_stored_is_what_a_bot_without_a_token_uses(fake: FakeWeixin, tmp_path: Path) -> None:
+    table = Weixin(name="me", endpoints=Api(api=fake.url))
+    inbox = RecordingInbox()
+    channel = build(table, Surroundings(MemoryCursors(), FakeClock(), lambda _: None, tmp_path))
+    with pytest.raises(ChannelStopped, match="login weixin"):
+        await channel.run(inbox)
+    Accounts(tmp_path).save(Account(ACCOUNT, TOKEN))
+    running = asyncio.create_task(channel.run(inbox))
+    fake.says(ALICE, "hi")
+    assert (await inbox.heard())[0].text == "hi"
+    running.cancel()
+    await asyncio.wait({running})
+    await channel.close()
 
 
 async def test_one_poll_that_times_out_is_nothing_and_three_are_a_deaf_link(fake: FakeWeixin, line: Line) -> None:
