@@ -7,6 +7,7 @@ SDK is loaded when the bot first runs.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from bridges.message import (
+    ChatKind,
     Clock,
     InboundAttachment,
     InboundMessage,
@@ -38,8 +40,14 @@ PING_SECONDS: Final = 5.0
 EDIT_SECONDS: Final = 1.2
 """All edits of a bot together may be about 50 a minute (rate limit tier 3)."""
 
+SHORT_WAIT: Final = 5.0
+"""Seconds that an edit waits for its turn by itself; for more, the caller is asked to come again."""
+
 LONGEST_PLACE: Final = 60.0
 """Seconds for which a place in the queue of edits is kept."""
+
+A_MOMENT: Final = 0.001
+"""Seconds by which a sleeper may wake too early."""
 
 CONVERSATIONS_REMEMBERED: Final = 10_000
 
@@ -75,6 +83,8 @@ class SlackChannel:
         self._api: SlackApi | None = None
         self._edits = EditQueue(clock)
         self._own: OrderedDict[str, None] = OrderedDict()
+        self.doubted = False
+        """Whether Slack refused our token since that was last looked into."""
 
     async def run(self, inbox: Inbox) -> None:
         """Keep a link until it is lost; see :meth:`bridges.message.Channel.run`."""
@@ -82,18 +92,11 @@ class SlackChannel:
         from bridges.text.slack_link import SlackLink  # noqa: PLC0415 - needs the SDK, which is loaded now
 
         me = await api.log_in()
-
-        async def receive(body: Mapping[str, object]) -> None:
-            message = await self._parsed(body, me, api)
-            if message is not None:
-                await inbox.accept(message)
-
         link = SlackLink(
+            _Reception(self, api, me, inbox),
             app_token=self._app_token,
             api=self._address,
             me=me,
-            receive=receive,
-            connected=inbox.connected,
             clock=self._clock,
             hide=self._hide,
             ping=self._ping,
@@ -109,7 +112,7 @@ class SlackChannel:
             self._api = SlackApi(self._bot_token, self._address, self._clock)
         return self._api
 
-    async def _parsed(self, body: Mapping[str, object], me: Me, api: SlackApi) -> InboundMessage | None:
+    async def parsed(self, body: Mapping[str, object], me: Me, api: SlackApi) -> InboundMessage | None:
         """Return the message in a payload, if there is one; a payload that makes no sense is left out."""
         try:
             found = read(body)
@@ -119,7 +122,7 @@ class SlackChannel:
         match found:
             case Said():
                 message = parse_event(found, me, self._name, self._commands)
-                if message is not None and found.event.channel_type == "im":
+                if message is not None and message.kind is ChatKind.DIRECT:
                     self._remember(found.event.channel)
                 return message
             case SlashCommand():
@@ -163,20 +166,57 @@ class SlackChannel:
         place = place_of(target)
         if place.hook is not None:
             return await self._api.respond(place.hook, text)
-        return await self._api.post(place.channel, place.thread, text)
+        return self._noted(await self._api.post(place.channel, place.thread, text))
 
     async def edit(self, target: ReplyTarget, message: SentId, text: str) -> SendOutcome:
         """See :meth:`bridges.message.EditsMessages.edit`; when too many answers grow at once, each waits its turn."""
+        wait = self._edits.wait(message)
+        if 0 < wait <= SHORT_WAIT:
+            await self._clock.sleep(wait)
+            wait = self._edits.wait(message)
         if self._api is None:
             return NotSent.REJECTED
-        wait = self._edits.wait(message)
-        return RetryAfter(wait) if wait > 0 else await self._api.update(place_of(target).channel, message, text)
+        if wait > 0:
+            return RetryAfter(wait)
+        return self._noted(await self._api.update(place_of(target).channel, message, text))
+
+    def _noted(self, outcome: SendOutcome) -> SendOutcome:
+        """Have the link look into it when Slack refuses our token: receiving goes on without it, answering does not."""
+        self.doubted = self.doubted or outcome is NotSent.REAUTHENTICATE
+        return outcome
 
     async def fetch(self, attachment: InboundAttachment, limit: int) -> bytes:
         """See :meth:`bridges.message.FetchesAttachments.fetch`; needs the scope ``files:read``."""
         if self._api is None:
             raise ConnectionError("the bot is not connected")
         return await self._api.fetch(attachment.handle, limit)
+
+
+class _Reception:
+    """The channel as its link sees it, while one run lasts."""
+
+    def __init__(self, channel: SlackChannel, api: SlackApi, me: Me, inbox: Inbox) -> None:
+        self._channel = channel
+        self._api = api
+        self._me = me
+        self._inbox = inbox
+
+    def connected(self) -> None:
+        """See :meth:`bridges.text.slack_link.Owner.connected`."""
+        self._inbox.connected()
+
+    async def receive(self, body: Mapping[str, object]) -> None:
+        """See :meth:`bridges.text.slack_link.Owner.receive`."""
+        message = await self._channel.parsed(body, self._me, self._api)
+        if message is not None:
+            await self._inbox.accept(message)
+
+    async def check(self) -> None:
+        """See :meth:`bridges.text.slack_link.Owner.check`."""
+        if self._channel.doubted:
+            self._channel.doubted = False
+            with contextlib.suppress(ConnectionError):
+                await self._api.log_in()
 
 
 class EditQueue:
@@ -195,6 +235,8 @@ class EditQueue:
         if due is None:
             due = max(now, self._next)
             self._next = due + EDIT_SECONDS
-        if due > now:
-            self._places[message] = due
-        return max(0.0, due - now)
+        wait = due - now
+        if wait < A_MOMENT:
+            return 0.0
+        self._places[message] = due
+        return wait

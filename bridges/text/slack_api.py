@@ -54,7 +54,7 @@ _OUTCOMES: Final = {
         NotSent.BLOCKED,
     ),
     **dict.fromkeys(("msg_too_long", "msg_blocks_too_long"), NotSent.TOO_LONG),
-    **dict.fromkeys(("edit_window_closed", "expired_url", "used_url"), NotSent.WINDOW_CLOSED),
+    "edit_window_closed": NotSent.WINDOW_CLOSED,
     # Slack itself says of these that part of the work may have been done.
     **dict.fromkeys(("fatal_error", "internal_error", "request_timeout", "service_unavailable"), NotSent.UNKNOWN),
 }  # fmt: skip
@@ -130,7 +130,9 @@ class SlackApi:
             return NotSent.UNKNOWN
         if reply.status == 200:
             return Sent(None)
-        return _refused(reply.status, reply.body.decode(errors="replace").strip(), reply.headers.get("Retry-After"))
+        if reply.status in {404, 410}:  # used up, or too old
+            return NotSent.WINDOW_CLOSED
+        return _refused(reply.status, "", reply.headers.get("Retry-After"))
 
     async def fetch(self, address: str, limit: int) -> bytes:
         """Fetch at most ``limit`` bytes of a file from Slack. Raises OSError."""

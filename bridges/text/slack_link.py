@@ -12,7 +12,7 @@ import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -51,8 +51,18 @@ FAREWELL_SECONDS: Final = 1.0
 
 TOKEN: Final = "app token (xapp-…)"  # noqa: S105 - what it is called, not what it is
 
-Receive = Callable[[Mapping[str, object]], Awaitable[None]]
-"""Takes a payload; Slack hears that it arrived once this returned, and never if it raises OSError."""
+
+class Owner(Protocol):
+    """Whom the link works for."""
+
+    def connected(self) -> None:
+        """Hear that the link is up; may be told again."""
+
+    async def receive(self, body: Mapping[str, object]) -> None:
+        """Take a payload; Slack hears that it arrived once this returned, and never if it raises OSError."""
+
+    async def check(self) -> None:
+        """Be asked at every look of the watchdog; what it raises ends the link."""
 
 
 class Guests:
@@ -113,24 +123,22 @@ class _Control(msgspec.Struct):
 
 
 class SlackLink:
-    """Delivers payloads to ``receive``, one after the other, from :meth:`run` until it ends."""
+    """Delivers payloads to its owner, one after the other, from :meth:`run` until it ends."""
 
     def __init__(
         self,
+        owner: Owner,
         *,
         app_token: str,
         api: str | None,
         me: Me,
-        receive: Receive,
-        connected: Callable[[], None],
         clock: Clock,
         hide: Callable[[str], None],
         ping: float,
     ) -> None:
         base = api or SLACK
         self._app_token = app_token
-        self._receive = receive
-        self._connected = connected
+        self._owner = owner
         self._clock = clock
         self._guests = Guests()
         self._door = Door(base, clock, self._guests, hide)
@@ -171,6 +179,7 @@ class SlackLink:
         pong: float | None = None
         while True:
             await self._clock.sleep(LOOK_SECONDS)
+            await self._owner.check()
             now = self._clock.monotonic()
             if self._door.refused is not None:
                 raise self._door.refused
@@ -192,7 +201,7 @@ class SlackLink:
         except msgspec.DecodeError:
             return
         if control.type == "hello":
-            self._connected()
+            self._owner.connected()
         elif control.type == "disconnect" and control.reason == "link_disabled":
             self._disabled = True
 
@@ -204,7 +213,7 @@ class SlackLink:
         with self._guests.entered():
             try:
                 async with self._in_order:
-                    await self._receive(body)
+                    await self._owner.receive(body)
             except OSError as error:
                 structlog.get_logger(__name__).error("not acknowledged", error=type(error).__name__)
                 return BoltResponse(status=503)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 
 import pytest
 
-from bridges.message import ChannelStopped, Stop
+from bridges.message import ChannelStopped, NotSent, Sent, Stop
 from tests.channels.around import RecordingInbox
-from tests.channels.slack import HeldInbox, NotingClock, channel_at, fate, running, running_task
+from tests.channels.slack import HeldInbox, NotingClock, channel_at, fate, place, running, running_task
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import BOT_ID, BOT_USER, FakeSlack, Obj
 
@@ -161,6 +163,34 @@ async def test_an_app_token_that_is_revoked_later_stops_the_channel(fake: FakeSl
     assert stopped.why is Stop.NEEDS_LOGIN
 
 
+async def test_a_bot_token_that_is_revoked_later_stops_the_channel_at_the_next_answer(
+    fake: FakeSlack, inbox: RecordingInbox
+) -> None:
+    clock = FakeClock()
+    channel = channel_at(fake, clock)
+    async with running(channel, inbox) as task:
+        fake.fail("chat.postMessage", error="token_revoked")
+        fake.fail("auth.test", error="token_revoked")
+        assert await channel.send(place(), "hello") is NotSent.REAUTHENTICATE
+        stopped = await fate(task, clock)
+    assert isinstance(stopped, ChannelStopped)
+    assert (stopped.why, "xoxb" in str(stopped)) == (Stop.NEEDS_LOGIN, True)
+
+
+async def test_a_token_refused_once_by_mistake_is_no_reason_to_stop(fake: FakeSlack, inbox: RecordingInbox) -> None:
+    clock = FakeClock()
+    channel = channel_at(fake, clock)
+    async with running(channel, inbox) as task:
+        fake.fail("chat.postMessage", error="invalid_auth")
+        assert await channel.send(place(), "hello") is NotSent.REAUTHENTICATE
+        await clock.sleeping()
+        await clock.advance(1)
+        await fake.until(lambda: fake.count("auth.test") == 2)
+        await clock.sleeping()
+        assert not task.done()
+        assert isinstance(await channel.send(place(), "hello"), Sent)
+
+
 async def test_socket_mode_that_is_switched_off_stops_the_channel(fake: FakeSlack, inbox: RecordingInbox) -> None:
     clock = FakeClock()
     async with running(channel_at(fake, clock), inbox) as task:
@@ -191,3 +221,15 @@ async def test_the_wait_that_slack_asks_for_before_a_link_is_kept(fake: FakeSlac
         assert clock.naps[-1] == 17
         await clock.advance(17)
         assert isinstance(await fate(task), ConnectionError)
+
+
+def test_the_sdk_is_loaded_only_by_a_bot_that_runs() -> None:
+    code = (
+        "import sys\n"
+        "from bridges.text.slack import SlackChannel\n"
+        "from harness_client.clock import SYSTEM_CLOCK\n"
+        "SlackChannel('ops', bot_token='b', app_token='a', api=None, commands=(), clock=SYSTEM_CLOCK, hide=print)\n"
+        "print(sorted({'slack_bolt', 'slack_sdk'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
+    assert done.stdout.strip() == "[]"

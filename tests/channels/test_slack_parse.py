@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 
+import hypothesis
 import pytest
+from hypothesis import strategies
 
 from bridges.message import AttachmentKind, ChatKey, ChatKind, EventId, InboundMessage, SenderId
 from bridges.text.slack_parse import (
@@ -225,6 +227,11 @@ def test_nothing_in_our_text_is_live(text: str) -> None:
     assert ">" not in sent
     assert html.unescape(sent) == text
     assert readable(sent) == text
+
+
+@hypothesis.given(strategies.text())
+def test_every_text_reads_back_as_it_was_written(text: str) -> None:
+    assert readable(escaped(text)) == text
 
 
 def test_a_payload_that_makes_no_sense_raises() -> None:

@@ -189,6 +189,35 @@ async def test_edits_of_all_answers_together_keep_the_pace_and_every_turn_comes(
     assert queue.wait(messages[2]) == 0
 
 
+async def test_the_last_edit_waits_its_turn_and_is_not_given_up(fake: FakeSlack) -> None:
+    clock = FakeClock()
+    async with connected(fake, clock) as channel:
+        sent = await channel.send(place(), "Hel")
+        assert isinstance(sent, Sent)
+        assert sent.id is not None
+        assert await channel.edit(place(), sent.id, "Hello") == sent
+        sleepers = clock.sleepers
+        last = asyncio.create_task(channel.edit(place(), sent.id, "Hello you"))
+        await clock.sleeping(sleepers + 1)
+        assert fake.said[0].texts[-1] == "Hello"
+        await clock.advance(EDIT_SECONDS)
+        assert await last == sent
+        assert fake.said[0].texts[-1] == "Hello you"
+
+
+async def test_when_the_queue_is_long_the_caller_comes_again(fake: FakeSlack) -> None:
+    clock = FakeClock()
+    async with connected(fake, clock) as channel:
+        waiting = [asyncio.create_task(channel.edit(place(), SentId(f"1.{number}"), "x")) for number in range(5)]
+        await clock.sleeping(len(waiting))
+        wait = await channel.edit(place(), SentId("1.9"), "x")
+        assert isinstance(wait, RetryAfter)
+        assert wait.seconds == pytest.approx(5 * EDIT_SECONDS)
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
+
+
 # -- slash commands ----------------------------------------------------------------------------------------------------
 
 
