@@ -28,6 +28,7 @@ from bridges.trusted import UntrustedHost
 from bridges.weixin.account import Account
 from bridges.weixin.hosts import Hosts
 from bridges.weixin.inbound import Malformed, Route, parse
+from bridges.weixin.media import fetch
 from bridges.weixin.outbox import Outbox
 from bridges.weixin.peers import Peer
 from bridges.weixin.wire import LOGIN_GONE, Answer, Refused, Updates, Wire
@@ -107,8 +108,6 @@ class WeixinChannel:
 
     async def fetch(self, attachment: InboundAttachment, limit: int) -> bytes:
         """See :meth:`bridges.message.FetchesAttachments.fetch`."""
-        from bridges.weixin.media import fetch  # noqa: PLC0415 - loads a cipher that most never need
-
         if self._link is None:
             raise OSError("not connected")
         return await fetch(self._link.wire, self._hosts, attachment.handle, limit)
