@@ -31,8 +31,9 @@ from bridges.message import (
 from commands.model import ChatKey
 from harness_client.clock import SYSTEM_CLOCK, Clock
 
-MAX_WAITING: Final = 32
-"""Deliveries that may wait in one chat; one more is refused."""
+MAX_WAITING: Final = 128
+"""Deliveries that may wait in one chat; one more is refused. More than the commands of a bot that run at once
+(:mod:`bridges.intake`): none of those that were taken goes without its reply."""
 
 SEND_SECONDS: Final = 60.0
 """How long one send may take before its outcome counts as unknown."""

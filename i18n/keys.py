@@ -301,6 +301,7 @@ class Key(StrEnum):
     START_NO_RUNTIME = "start.no_runtime"
     START_HOME_IN_USE = "start.home_in_use"
     START_NOT_READY = "start.not_ready"
+    START_NO_OUTPUT = "start.no_output"
 
     LOGIN_SCAN = "login.scan"
     LOGIN_NO_QR = "login.no_qr"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -25,7 +27,7 @@ from bridges.message import Channel, EventId
 from bridges.secret import Secret
 from bridges.state import BotKey, StateError
 from bridges.terminal.chat import CHAT
-from bridges.terminal.script import ScriptChannel, as_json, as_text, lines_of, only
+from bridges.terminal.script import OutputLost, ScriptChannel, as_json, as_text, lines_of, none, only
 from commands.model import Outcome
 from commands.sessions import is_session_id
 from harness_client.embedded import EmbeddedError
@@ -84,8 +86,12 @@ def run(options: Options) -> int:
             return asyncio.run(_chat(options, config, words, redact))
     except KeyboardInterrupt:
         return INTERRUPTED
+    except OutputLost as error:
+        click.echo(words(Key.START_NO_OUTPUT, reason=error.strerror), err=True)
+        return FAILED
     except OSError as error:
-        click.echo(words(Key.STATE_FAILED, path=error.filename or config.state.path), err=True)
+        path = error.filename or config.state.path
+        click.echo(words(Key.STATE_FAILED, path=path, reason=type(error).__name__), err=True)
         return FAILED
 
 
@@ -115,7 +121,12 @@ def _check(options: Options, words: Words) -> None:
 
 
 def _interactive(options: Options) -> bool:
-    return options.once is None and not options.as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    return options.once is None and not options.as_json and _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person is at the other end; None stands for a stream that was closed before our start."""
+    return stream is not None and stream.isatty()
 
 
 @contextmanager
@@ -170,9 +181,14 @@ def _channel(options: Options, words: Words) -> TerminalChannel:
         from bridges.terminal.screen import ScreenChannel  # noqa: PLC0415 - costs memory that scripts save
 
         return ScreenChannel(mint, lambda error: worded(error, words))
-    lines = only(options.once) if options.once is not None else lines_of(sys.stdin.fileno())
+    if sys.stdout is None:  # closed before our start: its number may be that of another file by now
+        raise OutputLost(errno.EBADF, os.strerror(errno.EBADF))
+    if options.once is not None:
+        lines = only(options.once)
+    else:
+        lines = lines_of(sys.stdin.fileno()) if sys.stdin is not None else none()
     printer = as_text if options.once is not None and not options.as_json else as_json
-    return ScriptChannel(lines, sys.stdout.buffer, printer, mint)
+    return ScriptChannel(lines, sys.stdout.fileno(), printer, mint)
 
 
 async def _bind(parts: Parts, session: SessionId) -> None:

@@ -36,9 +36,9 @@ def worded(problem: Problem, words: Words, *, address: str = "") -> str:
     """Return the problem in words; ``address`` is the host's, without its token."""
     match problem:
         case StateError():
-            return words(_STATE[problem.trouble], path=problem.path)
+            return words(_STATE[problem.trouble], path=problem.path, reason=problem.detail)
         case HarnessError():
-            return words(_HOST.get(problem.code, Key.START_HOST_FAILED), address=address)
+            return words(_HOST.get(problem.code, Key.START_HOST_FAILED), address=address, reason=problem)
         case RuntimeMissing():
             return words(Key.START_NO_RUNTIME)
         case HomeInUse():

@@ -211,3 +211,4 @@ class StateError(OSError):
         super().__init__(f"state file {path}: {trouble}" + (f" ({detail})" if detail else ""))
         self.trouble = trouble
         self.path = path
+        self.detail = detail

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import queue
 import threading
 from collections.abc import AsyncIterator, Callable
-from typing import BinaryIO, Final
+from functools import partial
+from typing import Final
 
-from bridges.message import Acceptance, EventId, Inbox, ReplyTarget, SendOutcome, Sent
+from bridges.message import Acceptance, EventId, Inbox, NotSent, ReplyTarget, SendOutcome, Sent
+from bridges.race import first_of
 from bridges.terminal.chat import UNLIMITED, spoken
 from commands.budget import utf16_length
 from commands.cleaning import clean
@@ -33,22 +37,42 @@ def as_json(segments: tuple[str, ...]) -> bytes:
     return f"{json.dumps({'segments': rows}, ensure_ascii=False)}\n".encode(errors="backslashreplace")
 
 
+class OutputLost(OSError):
+    """Nobody can read replies any more: the reader of the output is gone, or its disk is full."""
+
+
 class ScriptChannel:
-    """A channel whose messages are ``lines`` and which ends when all of them are settled."""
+    """A channel whose messages are ``lines`` and which ends when all of them are settled.
+
+    Replies go to the file descriptor ``out``.
+    """
 
     limits = UNLIMITED
 
-    def __init__(self, lines: AsyncIterator[str], out: BinaryIO, printer: Printer, mint: Callable[[], str]) -> None:
+    def __init__(self, lines: AsyncIterator[str], out: int, printer: Printer, mint: Callable[[], str]) -> None:
         self._lines = lines
-        self._out = out
+        self._out = Output(out)
         self._printer = printer
         self._mint = mint
         self._outstanding: set[EventId] = set()
         self._settled = asyncio.Event()
+        self._lost: OSError | None = None
+        self._losing = asyncio.Event()
 
     async def run(self, inbox: Inbox) -> None:
-        """Take all lines, then wait for the replies that are still to come."""
+        """Take all lines, then wait for the replies that are still to come.
+
+        Raises OutputLost: messages whose replies nobody reads are not run.
+        """
         inbox.connected()
+        await first_of(self._take(inbox), self._until_lost())
+        if self._lost is not None:
+            raise OutputLost(self._lost.errno, self._lost.strerror)
+
+    async def _until_lost(self) -> None:
+        await self._losing.wait()
+
+    async def _take(self, inbox: Inbox) -> None:
         async for line in self._lines:
             message = spoken(line, EventId(self._mint()))
             self._outstanding.add(message.id)
@@ -70,12 +94,57 @@ class ScriptChannel:
     async def send_reply(self, target: ReplyTarget, segments: tuple[str, ...]) -> SendOutcome:
         """Print a whole reply."""
         del target
-        self._out.write(self._printer(segments))
-        self._out.flush()
+        try:
+            await self._out.write(self._printer(segments))
+        except OSError as error:
+            self._lost = error
+            self._losing.set()
+            return NotSent.BLOCKED
         return Sent(None)
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+class Output:
+    """Writes to a file, pipe or terminal without holding the event loop while its reader pauses.
+
+    A daemon thread makes plain ``write`` calls, as that of :func:`lines_of` reads.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._jobs: queue.SimpleQueue[tuple[memoryview, asyncio.Future[None]]] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write_all, name="output", daemon=True)
+
+    async def write(self, data: bytes) -> None:
+        """Write all of ``data``, behind what waits already. Raises OSError."""
+        if not self._thread.is_alive():
+            self._thread.start()
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._jobs.put((memoryview(data), done))
+        await done
+
+    def _write_all(self) -> None:
+        while True:
+            rest, done = self._jobs.get()
+            failure: OSError | None = None
+            try:
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+            except OSError as error:
+                failure = error
+            if not _tell(done.get_loop(), partial(_settle, done, failure)):
+                return
+
+
+def _settle(done: asyncio.Future[None], failure: OSError | None) -> None:
+    if done.done():  # nobody waits any more
+        return
+    if failure is None:
+        done.set_result(None)
+    else:
+        done.set_exception(failure)
 
 
 async def only(text: str) -> AsyncIterator[str]:
@@ -83,8 +152,15 @@ async def only(text: str) -> AsyncIterator[str]:
     yield text
 
 
+async def none() -> AsyncIterator[str]:
+    """Yield no message: there is no input at all."""
+    nothing: tuple[str, ...] = ()
+    for line in nothing:
+        yield line
+
+
 async def lines_of(descriptor: int) -> AsyncIterator[str]:
-    """Yield the lines of a file, pipe or terminal as they come, without their ends.
+    """Yield the lines of a file, pipe or terminal as they come, without their ends; one that breaks has ended.
 
     A daemon thread reads them with plain ``read`` calls: it may block for ever without holding anything the
     interpreter needs to end.
@@ -94,11 +170,12 @@ async def lines_of(descriptor: int) -> AsyncIterator[str]:
     room = threading.Semaphore(64)
 
     def read() -> None:
-        while data := os.read(descriptor, 65_536):
-            room.acquire()
-            if not _tell(loop, arrived, data):
-                return
-        _tell(loop, arrived, None)
+        with contextlib.suppress(OSError):  # a terminal that was hung up
+            while data := os.read(descriptor, 65_536):
+                room.acquire()
+                if not _tell(loop, partial(arrived.put_nowait, data)):
+                    return
+        _tell(loop, partial(arrived.put_nowait, None))
 
     threading.Thread(target=read, name="input", daemon=True).start()
     rest = b""
@@ -112,10 +189,10 @@ async def lines_of(descriptor: int) -> AsyncIterator[str]:
         yield _decode(rest)
 
 
-def _tell(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[bytes | None], data: bytes | None) -> bool:
+def _tell(loop: asyncio.AbstractEventLoop, news: Callable[[], None]) -> bool:
     try:
-        loop.call_soon_threadsafe(queue.put_nowait, data)
-    except RuntimeError:  # the loop is closed: nobody reads any more
+        loop.call_soon_threadsafe(news)
+    except RuntimeError:  # the loop is closed: nobody waits any more
         return False
     return True
 

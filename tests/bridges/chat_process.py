@@ -78,14 +78,14 @@ class PipedChat:
 
 
 @asynccontextmanager
-async def piped(home: Path, *options: str) -> AsyncIterator[PipedChat]:
-    """Start a chat over pipes; it is killed at the end if it still runs."""
+async def piped(home: Path, *options: str, out: int = asyncio.subprocess.PIPE) -> AsyncIterator[PipedChat]:
+    """Start a chat over pipes, its replies to ``out``; it is killed at the end if it still runs."""
     child = await asyncio.create_subprocess_exec(
         PROGRAM,
         "chat",
         *options,
         stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
+        stdout=out,
         stderr=asyncio.subprocess.DEVNULL,
         env=environment(home),
     )

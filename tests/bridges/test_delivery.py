@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bridges.delivery import MAX_WAITING, Delivery, End, Report
+from bridges.intake import COMMANDS_AT_ONCE
 from bridges.message import Inbox, Kept, Limits, NotSent, ReplyTarget, RetryAfter, SendOutcome, Sent, SentId
 from commands.model import ChatKey
 from tests.fakes.clock import FakeClock
@@ -188,6 +189,10 @@ async def test_a_send_that_never_answers_is_unknown(delivery: Delivery, platform
     assert (await delivery.deliver(target(), ["a", "b"])).end is End.UNKNOWN
     assert clock.monotonic() - began == 60
     assert platform.texts == ["a"]
+
+
+def test_the_replies_of_all_commands_that_run_at_once_may_wait_in_one_chat() -> None:
+    assert MAX_WAITING > COMMANDS_AT_ONCE
 
 
 async def test_a_flooded_chat_is_refused_and_others_are_not(delivery: Delivery, platform: Platform) -> None:

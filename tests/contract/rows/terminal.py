@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
+import os
+import tempfile
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import BinaryIO
 
 from bridges.access import OPERATOR
 from bridges.message import Channel
@@ -31,9 +33,9 @@ class TerminalPlatform:
     member = OPERATOR
     stranger = SenderId("nobody")
 
-    def __init__(self) -> None:
+    def __init__(self, out: BinaryIO) -> None:
         self._lines: asyncio.Queue[str] = asyncio.Queue()
-        self._out = io.BytesIO()
+        self._out = out.fileno()
 
     def channel(self, clock: Clock) -> Channel:
         del clock
@@ -65,7 +67,8 @@ class TerminalPlatform:
         raise AssertionError("a terminal does not talk back")
 
     def heard(self, chat: ChatKind = ChatKind.DIRECT, sender: SenderId | None = None) -> list[str]:
-        replies = [json.loads(line) for line in self._out.getvalue().splitlines()]
+        printed = os.pread(self._out, os.fstat(self._out).st_size, 0)
+        replies = [json.loads(line) for line in printed.splitlines()]
         return ["".join(segment["text"] for segment in reply["segments"]) for reply in replies]
 
     def glimpsed(self) -> list[str]:
@@ -77,4 +80,5 @@ class TerminalPlatform:
 
 @asynccontextmanager
 async def platform() -> AsyncIterator[Platform]:
-    yield TerminalPlatform()
+    with tempfile.TemporaryFile() as out:
+        yield TerminalPlatform(out)
