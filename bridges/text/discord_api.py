@@ -37,7 +37,7 @@ _THREAD_EXISTS: Final = 160004
 def sender() -> discord.Client:
     """Return a client for the way out. Nobody is ever notified by what it sends."""
     return discord.Client(
-        intents=discord.Intents.none(),
+        intents=discord.Intents(guilds=True),  # asks for nothing, for it never connects; the SDK warns without
         allowed_mentions=discord.AllowedMentions.none(),
         max_messages=None,
         max_ratelimit_timeout=LONGEST_LIMIT,

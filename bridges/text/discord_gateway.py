@@ -7,7 +7,6 @@ greeting, dies of an unreachable gateway, and after an invalidated session what 
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from typing import Final
 import aiohttp
 import discord
 import structlog
-from discord.gateway import DiscordWebSocket
 
 from bridges.message import ChannelStopped, Clock, Stop
 from bridges.text.discord_calls import dead_token, log_in
@@ -44,6 +42,8 @@ IDENTIFY_GAP: Final = 5.0
 
 LEAVE_SECONDS: Final = 3.0
 
+_SOCKETS: Final = frozenset({"ws", "wss"})
+
 _log = structlog.get_logger(__name__)
 
 
@@ -55,38 +55,30 @@ class Pace:
         self._connects: deque[float] = deque()
         self._identifies: deque[float] = deque()
 
-    def trace(self) -> aiohttp.TraceConfig:
-        """Return what makes a client wait before it opens a websocket."""
-        trace = aiohttp.TraceConfig()
-        trace.on_request_start.append(self._before_request)
-        return trace
-
-    async def _before_request(
-        self, session: aiohttp.ClientSession, context: SimpleNamespace, start: aiohttp.TraceRequestStartParams
-    ) -> None:
-        if start.url.scheme not in {"ws", "wss"}:
-            return
-        extra = self._noted(self._connects, CONNECT_WINDOW) - FREE_CONNECTS
-        if extra > 0:
-            await self._clock.sleep(min(LONGEST_WAIT, 2.0 ** (extra - 1)))
+    async def connect(self) -> None:
+        """Wait before one more connection."""
+        extra = len(self._recent(self._connects, CONNECT_WINDOW)) - FREE_CONNECTS
+        self._connects.append(self._clock.monotonic())
+        if extra >= 0:
+            await self._clock.sleep(min(LONGEST_WAIT, 2.0**extra))
 
     def identify(self) -> None:
         """Note a new session. Raises ConnectionRefusedError when there were too many today."""
-        if self._noted(self._identifies, DAY_SECONDS) > IDENTIFIES:
+        if len(self._recent(self._identifies, DAY_SECONDS)) >= IDENTIFIES:
             raise ConnectionRefusedError("too many new sessions today")
+        self._identifies.append(self._clock.monotonic())
 
     async def ready(self) -> None:
         """Wait until a new session may be asked for."""
-        if len(self._identifies) > IDENTIFIES:
-            await self._clock.sleep(self._identifies[-IDENTIFIES] + DAY_SECONDS - self._clock.monotonic())
+        today = self._recent(self._identifies, DAY_SECONDS)
+        if len(today) >= IDENTIFIES:
+            await self._clock.sleep(today[0] + DAY_SECONDS - self._clock.monotonic())
 
-    def _noted(self, times: deque[float], window: float) -> int:
-        """Note this moment; return how many there were in the window that ends now."""
-        now = self._clock.monotonic()
-        times.append(now)
-        while times[0] <= now - window:
+    def _recent(self, times: deque[float], window: float) -> deque[float]:
+        """Forget what was before the window that ends now."""
+        while times and times[0] <= self._clock.monotonic() - window:
             times.popleft()
-        return len(times)
+        return times
 
 
 class Gateway(discord.Client):
@@ -106,7 +98,7 @@ class Gateway(discord.Client):
             allowed_mentions=discord.AllowedMentions.none(),
             member_cache_flags=discord.MemberCacheFlags.none(),
             max_messages=None,
-            http_trace=pace.trace(),
+            http_trace=self._trace(),
             enable_debug_events=True,  # the only public sign of a server that is alive and has nothing to tell
         )
         self._told_connected = connected
@@ -115,7 +107,8 @@ class Gateway(discord.Client):
         self._pace = pace
         self._clock = clock
         self._heard = clock.monotonic()
-        self._cut: object = None
+        self._link: aiohttp.ClientResponse | None = None
+        self._linked = self._heard
 
     # -- what the SDK calls ------------------------------------------------------------------------------------------
 
@@ -171,8 +164,7 @@ class Gateway(discord.Client):
             silence = self._clock.monotonic() - self._heard
             if silence >= LOST_SECONDS:
                 raise ConnectionError(f"nothing heard from Discord for {silence:.0f} s")
-            if silence >= DEAF_SECONDS and self._cut is not self.ws:
-                self._cut = self.ws
+            if min(silence, self._clock.monotonic() - self._linked) >= DEAF_SECONDS:
                 _log.warning("link is silent, cutting it", seconds=round(silence))
                 self._cut_off()
 
@@ -185,14 +177,39 @@ class Gateway(discord.Client):
         except TimeoutError:
             self._cut_off()
             await asyncio.wait({closing})
+        if self._link is not None:
+            self._link.close()  # the SDK forgets one that it was still greeting
         closing.result()
 
+    # -- the connection under the SDK --------------------------------------------------------------------------------
+
+    def _trace(self) -> aiohttp.TraceConfig:
+        """Return what lets us see, and hold back, every connection that the SDK makes."""
+        trace = aiohttp.TraceConfig()
+        trace.on_request_start.append(self._before_request)
+        trace.on_request_end.append(self._after_request)
+        return trace
+
+    async def _before_request(
+        self, session: aiohttp.ClientSession, context: SimpleNamespace, start: aiohttp.TraceRequestStartParams
+    ) -> None:
+        if start.url.scheme in _SOCKETS:
+            if self._link is not None:
+                self._link.close()  # whatever it was, the SDK has given it up
+            await self._pace.connect()
+
+    async def _after_request(
+        self, session: aiohttp.ClientSession, context: SimpleNamespace, end: aiohttp.TraceRequestEndParams
+    ) -> None:
+        if end.url.scheme in _SOCKETS:
+            self._link, self._linked = end.response, self._clock.monotonic()
+
     def _cut_off(self) -> None:
-        """End the connection under the SDK, which then resumes; a proper goodbye would wait for the dead."""
-        link: DiscordWebSocket | None = self.ws  # absent before the first connection, whatever its type says
-        connection = link.socket.get_extra_info("socket") if link is not None else None
-        if connection is not None:
-            connection.shutdown(socket.SHUT_RDWR)
+        """End the connection, after which the SDK resumes; a proper goodbye would wait for the dead."""
+        self._linked = self._clock.monotonic()
+        connection = self._link.connection if self._link is not None else None
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
 
 
 _INTENTS: Final = "Discord's developer portal, page Bot: switch the Message Content Intent on"
