@@ -30,6 +30,9 @@ GAP_SECONDS: Final = 1.5
 REST_SECONDS: Final = 30.0
 """Before a message that was held back is tried again."""
 
+HELD_BACK_LIMIT: Final = 2
+"""So many in a row, and nothing more is tried until the person writes."""
+
 UNREACHED_SECONDS: Final = 2.0
 """Before a message is tried again for which there was no connection."""
 
@@ -60,16 +63,13 @@ class Outbox:
         """
         peer = await self._peers.get(user)
         async with peer.sending:
-            if aside and peer.saved.sent >= REPLIES - 1:
-                return NotSent.WINDOW_CLOSED
-            if peer.saved.sent >= REPLIES:
-                return await peer.saved.backlog.keep(text, self._peers, peer)
-            outcome = await self._put(peer, token, text)
-            if outcome is not None:
-                return outcome
-            if not peer.held_back:
-                peer.held_back = True
-                return RetryAfter(REST_SECONDS)
+            allowed = REPLIES - 1 if aside else REPLIES
+            if peer.saved.sent < allowed and peer.held_back < HELD_BACK_LIMIT:
+                outcome = await self._put(peer, token, text)
+                if outcome is not None:
+                    return outcome
+                if peer.held_back < HELD_BACK_LIMIT:
+                    return RetryAfter(REST_SECONDS)
             return NotSent.WINDOW_CLOSED if aside else await peer.saved.backlog.keep(text, self._peers, peer)
 
     async def send_waiting(self, peer: Peer) -> None:
@@ -117,9 +117,13 @@ class Outbox:
             result = await self._wire.post("sendmessage", {"msg": message}, SendResult)
         except CallFailed as error:
             self._log.warning("not sent", error=str(error))
-            return outcome_of(error)
+            outcome = outcome_of(error)
+            if outcome is None:
+                peer.held_back += 1
+            return outcome
         finally:
             peer.next_send = self._clock.monotonic() + GAP_SECONDS
+        peer.held_back = 0
         await self._show(peer, _DONE)
         return Sent(SentId(str(result.message_id)) if result.message_id else None)
 

@@ -30,8 +30,8 @@ class Peer:
         self.sending = asyncio.Lock()
         self.next_send = 0.0
         """On the monotonic clock."""
-        self.held_back = False
-        """Whether the platform held a message back since the person wrote."""
+        self.held_back = 0
+        """Messages in a row that the platform held back since the person wrote."""
         self.ticket = ""
         self.typing = False
 
@@ -47,4 +47,4 @@ class Peer:
         if 0 < at <= self.saved.at:
             return
         self.saved = Saved(token or self.saved.token, at or self.saved.at, backlog=self.saved.backlog)
-        self.held_back = False
+        self.held_back = 0
