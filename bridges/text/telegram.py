@@ -8,6 +8,7 @@ would confirm messages nobody read (facts WEST 2.1). The SDK is loaded when the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import itertools
 from collections import OrderedDict
@@ -44,6 +45,9 @@ GROUP_EDIT_SECONDS: Final = 4.0
 
 DRAFT_SECONDS: Final = 0.7
 """The least time between two states of a draft."""
+
+DRAFT_LIFE_SECONDS: Final = 20.0
+"""A draft fades after 30 seconds (facts WEST 4)."""
 
 GROUPS_REMEMBERED: Final = 1_000
 
@@ -170,19 +174,33 @@ class _Draft:
         self._target = target
         self._number = number
         self._clock = clock
-        self._next = clock.monotonic()
+        self._text = ""
+        self._changed = asyncio.Event()
+        self._showing: asyncio.Task[None] | None = None
 
     async def update(self, text: str) -> None:
-        """Show the answer so far, or as much of its end as a draft holds; states that come too fast are left out."""
-        now = self._clock.monotonic()
-        if now < self._next:
-            return
-        self._next = now + DRAFT_SECONDS
+        """Show the answer so far, or as much of its end as a draft holds, as soon as one may be shown."""
         units = text.encode("utf-16-le", "replace")[-2 * self._channel.limits.text :]
-        await self._channel.draft(self._target, self._number, units.decode("utf-16-le", "ignore"))
+        self._text = units.decode("utf-16-le", "ignore")
+        self._changed.set()
+        if self._showing is None:
+            self._showing = asyncio.create_task(self._show())
+
+    async def _show(self) -> None:
+        """Show every change, and an unchanged draft again before it fades: a tool may run for minutes."""
+        while True:
+            self._changed.clear()
+            await self._channel.draft(self._target, self._number, self._text)
+            await self._clock.sleep(DRAFT_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with self._clock.timeout(DRAFT_LIFE_SECONDS):
+                    await self._changed.wait()
 
     async def finish(self, text: str) -> SendOutcome:
         """Leave the answer to be sent, which takes the draft away."""
+        if self._showing is not None:
+            self._showing.cancel()
+            await asyncio.wait({self._showing})
         return NotSent.TOO_LONG
 
 

@@ -25,8 +25,9 @@ from bridges.message import (
     StreamsAnswers,
 )
 from bridges.split import split_lossless
-from bridges.text.telegram import DRAFT_SECONDS, GROUP_EDIT_SECONDS, TelegramChannel
+from bridges.text.telegram import DRAFT_LIFE_SECONDS, DRAFT_SECONDS, GROUP_EDIT_SECONDS, TelegramChannel
 from bridges.text.telegram_api import UNREACHED_SECONDS
+from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
 from tests.channels.telegram import channel_at, connected, place
 from tests.fakes.clock import FakeClock
@@ -189,11 +190,16 @@ async def test_a_draft_is_a_preview_and_the_answer_a_message(fake: FakeTelegram)
         assert first is not None
         assert second is not None
         await first.update("Hel")
-        await first.update("Hell")
+        await fake.until(lambda: len(fake.drafts) == 1)
         await second.update("other")
-        await clock.advance(DRAFT_SECONDS)
+        await fake.until(lambda: len(fake.drafts) == 2)
+        await first.update("Hell")
         await first.update("Hello " + "😀" * 5_000 + "x")
-        assert not isinstance(await first.finish("Hello"), Sent), "the caller sends the answer"
+        await eventually(lambda: clock.sleepers == 3)  # the poll under way, and both drafts
+        await clock.advance(DRAFT_SECONDS)
+        await fake.until(lambda: len(fake.drafts) == 3)
+        for stream in (first, second):
+            assert not isinstance(await stream.finish("Hello"), Sent), "the caller sends the answer"
     assert [(chat, text) for chat, _, text in fake.drafts[:2]] == [(TELLER, "Hel"), (TELLER, "other")]
     assert fake.drafts[2][2] == "😀" * (channel.limits.text // 2 - 1) + "x"
     numbers = [number for _, number, _ in fake.drafts]
@@ -202,13 +208,33 @@ async def test_a_draft_is_a_preview_and_the_answer_a_message(fake: FakeTelegram)
     assert fake.said == []
 
 
+async def test_a_draft_is_shown_again_before_it_fades(fake: FakeTelegram) -> None:
+    clock = FakeClock()
+    async with connected(fake, clock) as channel:
+        stream = await channel.begin(place())
+        assert stream is not None
+        await stream.update("let me look")
+        await fake.until(lambda: len(fake.drafts) == 1)
+        await eventually(lambda: clock.sleepers == 2)
+        await clock.advance(DRAFT_SECONDS + DRAFT_LIFE_SECONDS)
+        await fake.until(lambda: len(fake.drafts) == 2)
+        await stream.finish("")
+    assert fake.drafts[0] == fake.drafts[1]
+
+
 async def test_where_there_are_no_drafts_answers_grow_by_edits(fake: FakeTelegram, channel: TelegramChannel) -> None:
     assert await channel.begin(place(GROUP_ID)) is None, "no drafts in groups"
     fake.offers_drafts = False
     stream = await channel.begin(place())
     assert stream is not None
     await stream.update("Hello")
-    assert await channel.begin(place()) is None
+    await fake.until(lambda: fake.count("sendMessageDraft") == 1)
+
+    async def given_up() -> bool:
+        return await channel.begin(place()) is None
+
+    await eventually(given_up)
+    await stream.finish("Hello")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +247,11 @@ async def test_a_lost_draft_is_no_reason_to_give_drafts_up(
     stream = await channel.begin(place())
     assert stream is not None
     await stream.update("Hello")
+    await fake.until(lambda: fake.count("sendMessageDraft") == 1)
+    await stream.update("Hello there")
+    await fake.until(lambda: bool(fake.drafts))
     assert await channel.begin(place()) is not None
+    await stream.finish("Hello there")
 
 
 async def test_typing_never_fails(fake: FakeTelegram, channel: TelegramChannel) -> None:
