@@ -9,15 +9,16 @@ const LONGEST = 4 * 1024 * 1024;
 
 type Asked = Record<string, string | number | undefined>;
 
-function started(ctx: ExtensionContext, ...args: string[]) {
+function started(ctx: ExtensionContext, action: string, ...args: string[]) {
   const [program, ...first] = COMMAND;
   const env = { ...process.env, PBOT_PI_SESSION: ctx.sessionManager.getSessionFile() ?? "" };
-  return { program, args: [...first, "history", ...args, "--workspace", ctx.cwd], options: { cwd: ctx.cwd, env } };
+  const all = [...first, "history", action, "--workspace", ctx.cwd, ...args];
+  return { program, all, options: { cwd: ctx.cwd, env } };
 }
 
 // One request. A refused one answers as well: with what is wrong, and with the parameter's name.
-function ask(ctx: ExtensionContext, args: string[], signal?: AbortSignal): Promise<string> {
-  const { program, args: all, options } = started(ctx, ...args);
+function ask(ctx: ExtensionContext, [action, ...args]: string[], signal?: AbortSignal): Promise<string> {
+  const { program, all, options } = started(ctx, action, ...args);
   return new Promise((resolve, reject) => {
     execFile(program, all, { ...options, signal, maxBuffer: LONGEST }, (error, out, told) => {
       if (out) resolve(out);
@@ -45,8 +46,8 @@ export default function (pi: ExtensionAPI) {
 
   function summarize(ctx: ExtensionContext) {
     cancel();
-    const { program, args, options } = started(ctx, "summarize", "--host", "pi", "--json");
-    const child = spawn(program, args, { ...options, stdio: "ignore" });
+    const { program, all, options } = started(ctx, "summarize", "--host", "pi", "--json");
+    const child = spawn(program, all, { ...options, stdio: "ignore" });
     summaries = child;
     child.on("error", () => {});
     child.on("exit", () => {
@@ -54,8 +55,13 @@ export default function (pi: ExtensionAPI) {
     });
   }
 
-  for (const event of ["input", "turn_start", "session_before_switch", "session_before_fork", "session_tree", "session_shutdown"] as const)
-    pi.on(event as "turn_start", async () => cancel());
+  // The next input or model step, another session or another place in its tree, and the end of Pi.
+  pi.on("input", async () => cancel());
+  pi.on("turn_start", async () => cancel());
+  pi.on("session_before_switch", async () => cancel());
+  pi.on("session_before_fork", async () => cancel());
+  pi.on("session_tree", async () => cancel());
+  pi.on("session_shutdown", async () => cancel());
 
   pi.on("agent_end", async (event, ctx) => {
     const last = event.messages.at(-1);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
@@ -14,11 +15,16 @@ from commands import archive_words
 from commands.cleaning import clean, one_line
 from i18n import Key, Words
 
-_HIT = "bold reverse"
+_HIT: Final = "bold reverse"
+_WIDE: Final = 500
+"""Columns where no terminal sets a limit: one result, one line."""
 
 
-def _console() -> Console:
-    return Console(highlight=False, markup=False, emoji=False)
+def _console(*, stderr: bool = False) -> Console:
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _WIDE
+    return console
 
 
 def search(answer: SearchAnswer, query: str, words: Words) -> None:
@@ -98,6 +104,6 @@ def _neighbours(console: Console, title: str, nodes: Sequence[Parent | Child]) -
 
 def warnings(given: Sequence[Warned], words: Words) -> None:
     """Print warnings beside the answer."""
-    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    console = _console(stderr=True)
     for each in given:
         console.print(words(Key.PBOT_WARNED, warning=archive_words.warning(each, words)), style="yellow")

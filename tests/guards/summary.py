@@ -10,6 +10,7 @@ import pytest
 _LIVE = {
     "live": "the real embedded Harness",
     "legacy_live": "a real legacy Harness",
+    "pi_live": "a real Pi",
 }
 
 
