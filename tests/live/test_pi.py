@@ -91,14 +91,16 @@ async def test_people_and_the_model_ask_through_the_extension(place: PiPlace, mo
         assert json.loads(texts[1])["error"]["parameter"] == "limit"
 
 
+class _Content(msgspec.Struct):
+    text: str
+
+
+class _ToolResult(msgspec.Struct):
+    content: tuple[_Content]
+
+
 def _text(result: object) -> str:
-    class Content(msgspec.Struct):
-        text: str
-
-    class Result(msgspec.Struct):
-        content: tuple[Content]
-
-    return msgspec.convert(result, Result).content[0].text
+    return msgspec.convert(result, _ToolResult).content[0].text
 
 
 async def test_four_normal_ends_make_a_summary_by_pi_s_own_model(place: PiPlace, model: DemoModel) -> None:
