@@ -25,8 +25,9 @@ from i18n import Key, Words
 
 NAME: Final = "history"
 _LABEL_CODE_POINTS: Final = 12
-_EXAMINED: Final = 262_144
-"""Code points of a message that are looked at: far more than can be shown, few enough not to hold the event loop."""
+_EXAMINED: Final = 16_384
+"""Code points of a message that are looked at: far more than can be shown, few enough not to hold the event loop, even
+where each one is a control sequence."""
 
 _FAILURES: Final = {
     Code.SESSION_NOT_FOUND: (Key.HISTORY_GONE, Outcome.REFUSED),

@@ -36,10 +36,11 @@ _FILES: Final = "Attached files:"
 _PREAMBLE: Final = re.compile(
     rf"{re.escape(_OPEN)}\n{re.escape(_NOTE)}\n"
     rf"(?:{re.escape(_COUNTS)}(?P<counts>[1-9][0-9]{{0,6}}(?:, [1-9][0-9]{{0,6}}){{0,99}})\n)?"
-    rf"(?:{re.escape(_QUOTE)}[^\n]*:\n(?:> [^\n]*\n)*)?"
-    rf"(?:{re.escape(_FILES)}\n(?:- [^\n]*\n)*)?"
+    rf"(?:{re.escape(_QUOTE)}[^\n]*:\n(?:> [^\n]*\n)*+)?"
+    rf"(?:{re.escape(_FILES)}\n(?:- [^\n]*\n)*+)?"
     rf"{re.escape(_CLOSE)}(?:\n|\Z)"
 )
+"""No line can be read in two ways, so the repeats never give back: over millions of lines that would cost gigabytes."""
 _LINE_BREAKS: Final = re.compile("\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 MAX_MESSAGES: Final = 100
 """Messages of one prompt."""
@@ -99,9 +100,9 @@ def without_marks(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def _unlabelled(words: str, counts: Sequence[int]) -> str | None:
-    lines = words.split("\n")
-    if len(lines) != sum(counts) + len(counts):
+    if words.count("\n") + 1 != sum(counts) + len(counts):
         return None
+    lines = words.split("\n")
     kept: list[str] = []
     at = 0
     for number, count in enumerate(counts, 1):

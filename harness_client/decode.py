@@ -16,9 +16,9 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
-from json.decoder import scanstring  # type: ignore[attr-defined] # typeshed leaves out what a decoder is made of
+from json.decoder import JSONArray, scanstring  # type: ignore[attr-defined] # typeshed leaves out what a decoder is made of
 from json.scanner import py_make_scanner  # type: ignore[attr-defined] # the same
-from typing import Final, NoReturn, TypeVar
+from typing import Final, NoReturn, ParamSpec, TypeVar
 
 from harness_client.errors import Malformed
 from harness_client.offload import offload
@@ -34,6 +34,7 @@ _NUMBER_TAIL: Final = 4
 _BLANKS: Final = " \t\n\r"
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Stopped(Exception):
@@ -77,7 +78,7 @@ class JsonText:
         while True:
             long = len(self._window) > _LONG
             try:
-                value, end = (_LONG_DECODER if long else _DECODER).raw_decode(self._window, self._at)
+                value, end = (_LongDecoder(self.stop) if long else _DECODER).raw_decode(self._window, self._at)
             except json.JSONDecodeError:
                 # Broken, or cut by the end of the window: only the rest of the body can tell.
                 if self._slide():
@@ -234,16 +235,28 @@ def _escapes(piece: str, at: int) -> bool:
 
 
 class _LongDecoder(json.JSONDecoder):
-    """json's own pure Python decoder, strings cut into short calls: slower, and it never keeps the lock."""
+    """json's own pure Python decoder, strings cut into short calls: slower, and it never keeps the lock.
 
-    def __init__(self) -> None:
+    It may work for many seconds, so it too ends when nobody waits any more.
+    """
+
+    def __init__(self, stop: threading.Event) -> None:
         super().__init__(object_pairs_hook=_object, parse_constant=_constant)
-        self.parse_string = _long_string
+        self.parse_string = _stoppable(_long_string, stop)
+        self.parse_array = _stoppable(JSONArray, stop)
         self.scan_once = py_make_scanner(self)
+
+
+def _stoppable(parse: Callable[P, T], stop: threading.Event) -> Callable[P, T]:
+    def step(*args: P.args, **kwargs: P.kwargs) -> T:
+        if stop.is_set():
+            raise Stopped
+        return parse(*args, **kwargs)
+
+    return step
 
 
 _ESCAPE: Final = len("\\uD83D")
 _FIRST_HALF: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 """The escape of a character's first half; the second one follows, or none."""
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
-_LONG_DECODER: Final = _LongDecoder()

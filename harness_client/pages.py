@@ -154,7 +154,7 @@ class _Records:
                 "type": str(kind),
                 "seq": int(first),
                 "data": {"texts": list(pieces)} | {"args": list(pieces)} as run,
-            }:
+            } if not isinstance(first, bool):
                 of = {"turn": run.get("turn"), "step": run.get("step")}
                 for seq, piece in enumerate(pieces, first):
                     chunk = {"type": _DELTAS.get(kind, kind), "text": piece}

@@ -29,8 +29,9 @@ SECONDS: Final = 10.0
 """For everything: detection, login, cursor, pages, parsing, the running check."""
 RUNNING_SECONDS: Final = 2.0
 """Of those, what the running check may take."""
-_LARGE: Final = 2_000
-"""Events from which on a page is merged off the event loop."""
+_MANY: Final = 2_000
+_LONG: Final = 512 * 1024
+"""Events, and characters of their sources, from which on a page is merged off the event loop."""
 
 
 class PageSource(Protocol):
@@ -102,11 +103,11 @@ class _Log:
     async def read(self, page: Page) -> None:
         """Take the next older page, off the event loop when it is large. Raises Malformed."""
         take = partial(self._take, page)
-        await (offload(take) if len(page.sources) > _LARGE else _at_once(take))
+        await (offload(take) if _is_large(page) else _at_once(take))
 
     def discard(self) -> None:
         """Let go of the events; of many, one at a time in a thread, for freeing them at once would hold the loop."""
-        if len(self._sources) > _LARGE:
+        if len(self._sources) > _MANY:
             asyncio.get_running_loop().run_in_executor(None, _empty, self._events, self._sources)
 
     def _take(self, page: Page) -> None:
@@ -136,6 +137,10 @@ class _Log:
             raise Malformed("history: the cursor does not move")
         if page.oldest is not None:
             self.oldest = page.oldest if self.oldest is None else min(page.oldest, self.oldest)
+
+
+def _is_large(page: Page) -> bool:
+    return len(page.sources) > _MANY or sum(map(len, page.sources.values())) > _LONG
 
 
 async def _at_once(work: Callable[[], None]) -> None:

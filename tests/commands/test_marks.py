@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from commands.marks import Quote, unwrap, without_marks, wrap
@@ -75,3 +77,18 @@ def test_only_the_first_text_of_a_message_can_have_marks() -> None:
 def test_a_prompt_has_one_to_a_hundred_messages(count: int) -> None:
     with pytest.raises(ValueError, match="1 to 100"):
         wrap(["x"] * count)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [FULL.partition("> ")[0] + "> \n" * 1_000_000, BATCH.partition("[message")[0] + "\n" * 1_000_000],
+    ids=["quote", "batch"],
+)
+def test_a_preamble_of_a_million_lines_costs_no_memory(text: str) -> None:
+    tracemalloc.start()
+    try:
+        assert unwrap(text) is None
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * len(text) + 1_000_000

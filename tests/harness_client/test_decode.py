@@ -248,6 +248,13 @@ async def test_packed_chunks_are_events_each() -> None:
             await read(broken)
 
 
+@pytest.mark.parametrize("seq", [True, 1.0, -1, 2**53])
+async def test_a_packed_run_begins_at_a_proper_seq(seq: object) -> None:
+    chunks = {"type": "chunkrow/text-chunks", "seq": seq, "data": {"texts": ["a"]}}
+    with pytest.raises(Malformed):
+        await read(answer({"records": [{"type": "chunks", "event": chunks}], "hasMore": False}))
+
+
 async def test_unknown_events_are_counted_and_not_kept() -> None:
     chunk = {"type": "finish", "reason": {"kind": "stop"}}
     page = await read_page(
@@ -305,6 +312,23 @@ async def test_nobody_works_on_for_a_cancelled_reader() -> None:
     with pytest.raises(asyncio.CancelledError):
         await reading
     assert await asyncio.to_thread(ended.wait, 5)
+
+
+@pytest.mark.parametrize("item", ["[]", '"a"'])
+def test_a_long_value_too_is_stopped_while_it_is_read(item: str) -> None:
+    class GivenUp(threading.Event):
+        """Set once it was looked at far more often than the text has windows."""
+
+        looks = 0
+
+        def is_set(self) -> bool:
+            self.looks += 1
+            return self.looks > 1_000
+
+    text = JsonText(f"[{f'{item},' * 300_000}{item}]".encode())
+    text.stop = GivenUp()
+    with pytest.raises(Stopped):
+        text.value()
 
 
 @pytest.fixture
