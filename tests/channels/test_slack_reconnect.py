@@ -101,7 +101,7 @@ async def test_a_deaf_link_is_noticed_within_a_minute_and_reopened(fake: FakeSla
 async def test_a_storm_of_closes_is_met_ever_more_slowly(fake: FakeSlack, inbox: RecordingInbox) -> None:
     fake.sockets.hang_up = True
     clock = NotingClock()
-    async with running_task(channel_at(fake, clock), inbox):
+    async with running_task(channel_at(fake, clock), inbox), asyncio.timeout(10):
         opened = FREE_OPENINGS
         for pause in (1.0, 2.0, 4.0, 8.0):
             await fake.until(lambda opened=opened: fake.count("apps.connections.open") == opened)  # type: ignore[misc]  # mypy reads no default
