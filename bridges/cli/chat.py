@@ -29,6 +29,7 @@ def chat(
 
     When standard input is not a terminal, every line of it is one message and every reply one JSON line.
     """
+    from bridges.cli import lean  # noqa: F401, PLC0415 - first, see there
     from bridges.cli.chatting import Options, run  # noqa: PLC0415 - only now, so that --help is quick
 
     raise SystemExit(

@@ -339,3 +339,17 @@ def test_help_needs_no_configuration_and_loads_nothing_heavy(tmp_path: Path) -> 
     )
     for heavy in ("aiohttp", "prompt_toolkit", "msgspec", "structlog", "sqlite3", "asyncio"):
         assert f"'{heavy}'" not in done.stdout
+
+
+def test_a_chat_does_without_rich(tmp_path: Path) -> None:
+    """It is there for tables only, and structlog would load it."""
+    code = (
+        "import sys; from bridges.cli import main\n"
+        "try: main(['chat', '--harness', 'nonsense'])\n"
+        "except SystemExit: print(sorted(sys.modules))"
+    )
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment(tmp_path)
+    )
+    assert "'structlog'" in done.stdout
+    assert "'rich'" not in done.stdout

@@ -19,7 +19,7 @@ async def main() -> int:
         for part in (
             await history.figures(hosts.dialogues),
             await pages.figures(hosts.big),
-            [program.start_to_help(), await program.memory_of_chat(hosts.dialogues)],
+            [program.start_to_help(), *await program.memory_of_chat(hosts.dialogues)],
             await telegram.figures(hosts.dialogues),
         ):
             for figure in part:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from i18n import Key, Language, Words
+from tests.bridges.chat_process import PROGRAM, on_screen, piped
 from tests.perf.measure import Figure, median, resident
 
-PROGRAM = str(Path(sys.executable).with_name("harness-im"))
 STARTS = 9
 
 
@@ -31,21 +31,19 @@ def _wall(command: list[str]) -> float:
     return time.perf_counter() - began
 
 
-async def memory_of_chat(harness: str) -> Figure:
-    """Read the memory of a chat with the host at ``harness`` once it has answered a ``/history``."""
+async def memory_of_chat(harness: str) -> list[Figure]:
+    """Read the memory of a chat, a script's and a person's, that has asked the host at ``harness``."""
     with tempfile.TemporaryDirectory() as home:
-        chat = await asyncio.create_subprocess_exec(
-            PROGRAM, "chat", "--harness", harness,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL, env={"HOME": home, "LC_ALL": "C.UTF-8"},
-        )  # fmt: skip
-        assert chat.stdin is not None
-        assert chat.stdout is not None
-        chat.stdin.write(b"/history\n")
-        async with asyncio.timeout(30):
-            while b'"segments"' not in (line := await chat.stdout.readline()):
-                assert line, "the chat ended without a reply"
-        bytes_held = resident(chat.pid)
-        chat.stdin.close()
-        await chat.wait()
-    return Figure("memory of chat without its Harness (RSS)", bytes_held / 1e6, 60, "MB", "after one /history")
+        async with piped(Path(home), "--harness", harness) as chat:
+            await chat.ask("/history")
+            script = resident(chat.child.pid)
+        async with on_screen(Path(home), "--harness", harness) as screen:
+            await screen.until("› ")
+            screen.type("/history\r")
+            await screen.until(Words(Language.ZH)(Key.HISTORY_UNBOUND))
+            person = resident(screen.child.pid)
+    name = "memory of chat without its Harness (RSS)"
+    return [
+        Figure(f"{name}, over pipes", script / 1e6, 60, "MB", "after one /history"),
+        Figure(f"{name}, in a terminal", person / 1e6, 60, "MB", "after one /history"),
+    ]

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.bridges.chat_process import PROGRAM
 from tests.fakes.telegram import FakeTelegram, Obj
 from tests.perf.host import FIFTY, SHORT
 from tests.perf.measure import Figure, median, resident
-from tests.perf.program import PROGRAM
 
 CHATS = 100
 FIRST_PERSON = 10_000
