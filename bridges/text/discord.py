@@ -76,6 +76,7 @@ class DiscordChannel:
         api, pace = await self._opened()
         from bridges.text.discord_gateway import Gateway  # noqa: PLC0415 - needs the SDK, which is loaded now
 
+        await pace.ready()
         up = asyncio.Event()
 
         def connected() -> None:

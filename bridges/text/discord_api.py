@@ -60,7 +60,7 @@ class DiscordApi:
     async def log_in(self, token: str) -> None:
         """Log in, and learn which threads are ours. Raises ChannelStopped, OSError."""
         await self.threads.load()
-        await log_in(self._client, token)
+        await log_in(self._client, token, self._clock)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -26,6 +26,8 @@ ATTEMPTS: Final = 2
 PAUSE_SECONDS: Final = 1.0
 """Between two attempts."""
 
+LOGIN_SECONDS: Final = 60.0
+
 LONGEST_LIMIT: Final = 30.0
 """A rate limit the SDK may wait out itself; a longer one is reported. It accepts no less."""
 
@@ -98,10 +100,11 @@ def point_to(api: str, gateway: str) -> None:
     DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway)
 
 
-async def log_in(client: discord.Client, token: str) -> None:
-    """Log a client in. Raises ChannelStopped, ConnectionError."""
+async def log_in(client: discord.Client, token: str, clock: Clock) -> None:
+    """Log a client in, within LOGIN_SECONDS. Raises ChannelStopped, ConnectionError."""
     try:
-        await client.login(token)
+        async with clock.timeout(LOGIN_SECONDS):
+            await client.login(token)
     except discord.LoginFailure:
         raise dead_token() from None
     except (discord.DiscordException, aiohttp.ClientError, TimeoutError) as error:

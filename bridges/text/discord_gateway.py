@@ -47,6 +47,10 @@ _SOCKETS: Final = frozenset({"ws", "wss"})
 _log = structlog.get_logger(__name__)
 
 
+class TooManySessions(Exception):
+    """IDENTIFIES in DAY_SECONDS are reached. No OSError: the SDK would take it for a link to be tried again."""
+
+
 class Pace:
     """How fast one bot may come back, over all its runs."""
 
@@ -63,9 +67,9 @@ class Pace:
             await self._clock.sleep(min(LONGEST_WAIT, 2.0**extra))
 
     def identify(self) -> None:
-        """Note a new session. Raises ConnectionRefusedError when there were too many today."""
+        """Note a new session. Raises TooManySessions."""
         if len(self._recent(self._identifies, DAY_SECONDS)) >= IDENTIFIES:
-            raise ConnectionRefusedError("too many new sessions today")
+            raise TooManySessions
         self._identifies.append(self._clock.monotonic())
 
     async def ready(self) -> None:
@@ -131,7 +135,7 @@ class Gateway(discord.Client):
     async def on_error(self, event_method: str, /, *args: object, **kwargs: object) -> None:
         """Log a fault in one of the above, without what was said."""
         fault = sys.exception()
-        _log.error("event not understood", event=event_method, error=type(fault).__name__)
+        _log.error("event not understood", handler=event_method, error=type(fault).__name__)
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         """Keep the distance between two new sessions, and their number."""
@@ -143,8 +147,7 @@ class Gateway(discord.Client):
 
     async def listen(self, token: str) -> None:
         """Listen until the link is lost for good. Raises ChannelStopped, ConnectionError."""
-        await self._pace.ready()
-        await log_in(self, token)
+        await log_in(self, token, self._clock)
         try:
             await self.connect()
         except discord.PrivilegedIntentsRequired:
@@ -153,6 +156,8 @@ class Gateway(discord.Client):
             raise _closed(error.code) from None
         except (discord.DiscordException, aiohttp.ClientError, TimeoutError) as error:
             raise ConnectionError(f"Discord's gateway failed: {type(error).__name__}") from None
+        except TooManySessions:
+            raise ConnectionError("too many new sessions in a day; the next one has to wait") from None
         except (AttributeError, KeyError) as error:
             # How the SDK dies of a gateway it cannot reach at first, and of an event without a field it expects.
             raise ConnectionError(f"Discord's gateway cannot be reached or understood: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 import traceback
 from collections.abc import AsyncIterator
@@ -10,23 +11,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bridges.message import Acceptance, ChannelStopped, Stop
-from bridges.state import BotKey
-from bridges.supervise import Link, Supervisor
 from bridges.text.discord import WAITING
-from bridges.text.discord_gateway import (
-    DAY_SECONDS,
-    DEAF_SECONDS,
-    IDENTIFIES,
-    LONGEST_WAIT,
-    LOOK_SECONDS,
-    LOST_SECONDS,
-    Pace,
-)
 from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors, RecordingInbox
 from tests.channels.discord import channel_at, place, running
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord import FakeDiscord, How
+from tests.guards.sources import ROOT
 
 
 @pytest.fixture
@@ -228,101 +219,6 @@ async def test_a_session_that_ended_for_good_is_followed_by_a_new_one_and_the_lo
     await channel.close()
 
 
-async def test_a_storm_of_closes_is_no_storm_of_connections(fake: FakeDiscord, inbox: RecordingInbox) -> None:
-    clock = FakeClock()
-    channel = channel_at(fake, clock)
-    fake.gateway.close_after_hello = 4000
-    task = asyncio.create_task(channel.run(inbox))
-    await fake.until(lambda: fake.gateway.connects == 5)
-    for wait in (1, 2, 4, 8, 16):
-        await eventually(lambda: clock.sleepers == 2)
-        before = fake.gateway.connects
-        await clock.advance(wait - 0.5)
-        assert fake.gateway.connects == before
-        await clock.advance(0.5)
-        await fake.until(lambda: fake.gateway.connects == before + 1)  # noqa: B023 - awaited before the next round
-    fake.gateway.close_after_hello = None
-    task.cancel()
-    await asyncio.wait({task})
-    await channel.close()
-
-
-async def test_the_pace_grows_to_its_bound_and_recovers() -> None:
-    clock = FakeClock(autojump=True)
-    pace = Pace(clock)
-    waits: list[float] = []
-    async with clock:
-        for _ in range(40):
-            began = clock.monotonic()
-            await pace.connect()
-            waits.append(clock.monotonic() - began)
-        assert waits[:8] == [0, 0, 0, 0, 0, 1, 2, 4]
-        assert max(waits) <= LONGEST_WAIT
-        assert sum(waits) / len(waits) > 5, "ten hours of it are no flood"
-        await clock.sleep(60)
-        began = clock.monotonic()
-        await pace.connect()
-        assert clock.monotonic() == began
-
-
-async def test_a_day_has_only_so_many_new_sessions() -> None:
-    clock = FakeClock(autojump=True)
-    pace = Pace(clock)
-    async with clock:
-        began = clock.monotonic()
-        for number in range(2 * IDENTIFIES + 10):
-            await pace.ready()
-            pace.identify()
-            if number == IDENTIFIES - 1:
-                assert clock.monotonic() == began
-        assert clock.monotonic() >= began + 2 * DAY_SECONDS
-        for _ in range(IDENTIFIES):
-            try:
-                pace.identify()
-            except ConnectionRefusedError:
-                break
-        else:
-            pytest.fail("nothing held the sessions back")
-
-
-async def test_a_deaf_link_is_noticed_within_a_minute_and_resumed(fake: FakeDiscord, inbox: RecordingInbox) -> None:
-    clock = FakeClock()
-    channel = channel_at(fake, clock)
-    supervisor = Supervisor(BotKey("discord", "ops"), channel, inbox, redact=str, clock=clock, chance=lambda: 0.0)
-    task = asyncio.create_task(supervisor.run())
-    await inbox.until(lambda: inbox.ups == 1)
-    await write(fake, "before")
-    await inbox.heard(1)
-    fake.gateway.silent = True
-    await write(fake, "unheard")
-    assert DEAF_SECONDS + LOOK_SECONDS < 60
-    await clock.advance(DEAF_SECONDS + LOOK_SECONDS)
-    await fake.until(lambda: fake.gateway.connects == 2)
-    fake.gateway.cut()  # the link that was opened meanwhile heard no greeting
-    fake.gateway.silent = False
-    await fake.until(lambda: fake.gateway.resumes == 1)
-    await inbox.heard(2)
-    assert texts(inbox) == ["before", "unheard"]
-    assert (supervisor.health.link, fake.gateway.identifies) == (Link.UP, 1)
-    task.cancel()
-    await asyncio.wait({task})
-
-
-async def test_a_link_that_stays_deaf_ends_the_run(fake: FakeDiscord, inbox: RecordingInbox) -> None:
-    clock = FakeClock()
-    channel = channel_at(fake, clock)
-    async with running(channel, inbox) as task:
-        fake.gateway.silent = True
-        for _ in range(int(LOST_SECONDS / LOOK_SECONDS) + 1):
-            await clock.advance(LOOK_SECONDS)
-        await eventually(lambda: clock.sleepers == 1 or task.done())  # the goodbye that nobody answers
-        await clock.advance(10)
-        await asyncio.wait({task}, timeout=10)
-        with pytest.raises(ConnectionError, match="nothing heard from Discord"):
-            task.result()
-    await channel.close()
-
-
 # -- start and stop ----------------------------------------------------------------------------------------------------
 
 
@@ -381,3 +277,30 @@ async def test_the_threads_we_opened_are_known_after_a_restart(fake: FakeDiscord
         (message,) = await inbox.heard(1)
     assert message.addressed
     await again.close()
+
+
+async def test_the_sdk_is_loaded_by_the_first_run_and_not_before() -> None:
+    loaded = "import sys, bridges.channels, bridges.text.discord; sys.exit('discord' in sys.modules)"
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", loaded, cwd=ROOT)
+    assert await child.wait() == 0
+
+
+async def test_a_fault_of_ours_in_an_event_is_logged_without_what_was_said(
+    fake: FakeDiscord, inbox: RecordingInbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> bool:
+        raise LookupError("secret words")
+
+    channel = channel_at(fake)
+    async with running(channel, inbox):
+        monkeypatch.setattr(channel, "_take", broken)
+        await write(fake, "secret words")
+        await fake.gateway.taken()
+        monkeypatch.undo()
+        await write(fake, "next")
+        await inbox.heard(1)
+    told = capsys.readouterr()
+    assert "event not understood" in told.out
+    assert "LookupError" in told.out
+    assert "secret" not in told.out + told.err
+    await channel.close()

@@ -111,6 +111,15 @@ async def test_a_short_rate_limit_is_waited_out(fake: FakeDiscord, channel: Disc
     assert isinstance(await channel.send(place(), "hi"), Sent)
 
 
+async def test_many_sends_at_once_keep_the_stated_limit_and_their_order(
+    fake: FakeDiscord, channel: DiscordChannel
+) -> None:
+    fake.limit = (5, 0.2)
+    await asyncio.gather(*(channel.send(place(), str(number)) for number in range(8)))
+    assert fake.texts(HOME) == [str(number) for number in range(8)]
+    assert fake.limited == 0
+
+
 @pytest.mark.parametrize("effect", [False, True])
 @pytest.mark.parametrize("how", [{"drop": True}, {"status": 503}])
 async def test_a_send_whose_answer_was_lost_is_repeated_and_arrives_once(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Self, Unpack
@@ -78,8 +79,11 @@ class FakeDiscord:
         self.blocked: set[int] = set()
         """Channels that take nothing from the bot."""
         self.attachments: dict[str, bytes] = {}
-        self.limit: int | None = None
-        """Messages per channel in 5 s, as the answers state; None: nothing is stated."""
+        self.limit: tuple[int, float] | None = None
+        """Messages per channel in so many seconds, stated with each answer and enforced; None: no limit."""
+        self.limited = 0
+        """How often it had to be enforced."""
+        self._windows: dict[str, tuple[float, int]] = {}
         self._faults: list[Fault] = []
         self._nonces: dict[tuple[int, str], Said] = {}
         self._runner: web.AppRunner | None = None
@@ -164,6 +168,8 @@ class FakeDiscord:
         by_its_own_token = re.match(r"POST /(interactions|webhooks)/", name)
         if not by_its_own_token and request.headers.get("Authorization") != f"Bot {self.token}":
             return _json({"message": "401: Unauthorized", "code": 0}, 401)
+        if (limited := self._over_limit(name)) is not None:
+            return limited
         fault = next((fault for fault in self._faults if fault.hits(name)), None)
         return await self._answer(call) if fault is None else await self._spoilt(request, call, fault)
 
@@ -192,11 +198,26 @@ class FakeDiscord:
         return _json(fault.refusal, fault.status, fault.headers)
 
     def _limits(self, name: str) -> dict[str, str]:
-        if self.limit is None or not re.fullmatch(r"POST /channels/\d+/messages", name):
+        """State what is left of the present window."""
+        if self.limit is None or name not in self._windows:
             return {}
-        left = (self.limit - self.count(f"^{re.escape(name)}$")) % self.limit
-        stated = {"Limit": self.limit, "Remaining": left, "Reset-After": 5.0, "Bucket": "messages"}
+        (most, seconds), (began, used) = self.limit, self._windows[name]
+        wait = max(0.0, began + seconds - time.monotonic()) + 0.01
+        stated = {"Limit": most, "Remaining": most - used, "Reset-After": f"{wait:.3f}", "Bucket": "messages"}
         return {f"X-RateLimit-{key}": str(value) for key, value in stated.items()}
+
+    def _over_limit(self, name: str) -> web.Response | None:
+        if self.limit is None or not re.fullmatch(r"POST /channels/\d+/messages", name):
+            return None
+        (most, seconds), now = self.limit, time.monotonic()
+        began, used = self._windows.get(name, (now, 0))
+        if now >= began + seconds:
+            began, used = now, 0
+        if used < most:
+            self._windows[name] = began, used + 1
+            return None
+        self.limited += 1
+        return _json({"message": "limited", "retry_after": seconds, "global": False}, 429, {"Via": "1.1 google"})
 
     async def _download(self, request: web.Request) -> web.Response:
         found = self.attachments.get(request.match_info["name"])
