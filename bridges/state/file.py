@@ -24,6 +24,7 @@ BUSY_SECONDS: Final = 5.0
 
 _TROUBLES: Final = {
     sqlite3.SQLITE_FULL: Trouble.FULL,
+    sqlite3.SQLITE_IOERR_SHMSIZE: Trouble.FULL,  # no room for the file that SQLite keeps beside it
     sqlite3.SQLITE_READONLY: Trouble.READ_ONLY,
     sqlite3.SQLITE_CANTOPEN: Trouble.READ_ONLY,
     sqlite3.SQLITE_PERM: Trouble.READ_ONLY,
@@ -61,8 +62,9 @@ def trouble(path: Path, error: sqlite3.Error | OSError) -> StateError:
     if isinstance(error, OSError):
         return StateError(_ERRNOS.get(error.errno or 0, Trouble.FAILED), path, type(error).__name__)
     # The low byte is the class of an extended code; a ProgrammingError of the module itself has none.
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return StateError(_TROUBLES.get(code, Trouble.FAILED), path, getattr(error, "sqlite_errorname", "sqlite3"))
+    code = getattr(error, "sqlite_errorcode", 0)
+    found = _TROUBLES.get(code) or _TROUBLES.get(code & 0xFF, Trouble.FAILED)
+    return StateError(found, path, getattr(error, "sqlite_errorname", "sqlite3"))
 
 
 def open_file(path: Path, *, alongside: bool) -> OpenFile:

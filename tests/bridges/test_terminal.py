@@ -17,7 +17,7 @@ import pytest
 from commands.budget import utf16_length
 from i18n import Key, Language, Words
 from tests.bridges.bench import eventually
-from tests.bridges.chat_process import environment, on_screen, piped, run
+from tests.bridges.chat_process import PROGRAM, environment, on_screen, piped, run
 from tests.fakes.harness import Failure, FakeHarness, How, Step, say
 
 
@@ -270,6 +270,31 @@ async def test_a_broken_state_file_is_kept_aside_and_the_chat_goes_on(one: FakeH
     assert (code, out) == (0, EN(Key.HISTORY_UNBOUND) + "\n")
     kept = [path for path in tmp_path.glob("state.db*") if b"\xff" * 100 in path.read_bytes()]
     assert [str(path) in err for path in kept] == [True]
+
+
+async def test_a_full_disk_is_told_and_nothing_is_lost(one: FakeHarness, tmp_path: Path) -> None:
+    await run(tmp_path, "--harness", one.url, "--once", "hi")
+    no_room = [
+        "sh",
+        "-c",
+        'ulimit -f 8; exec "$0" chat "$@"',
+        PROGRAM,
+        "--harness",
+        one.url,
+        "--once",
+        "lost?",
+        *ENGLISH,
+    ]
+    ended = await asyncio.to_thread(
+        subprocess.run,  # our own program, no file of which may grow
+        no_room, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(tmp_path), check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert EN(Key.STATE_FULL, path="").split(":")[0] in ended.stderr
+    code, out, _ = await run(tmp_path, "--harness", one.url, "--once", "/history", *ENGLISH)
+    assert code == 0
+    assert "You said: hi" in out
+    assert prompts(one) == 1
 
 
 async def test_two_programs_do_not_share_a_state(one: FakeHarness, tmp_path: Path) -> None:
