@@ -127,7 +127,7 @@ class LiveAnswer:
 def _surface(bot: RunningBot, target: ReplyTarget, note: NoteCarrier) -> _Surface:
     plain = _FinalOnly(bot, target)
     surface = _Edited(bot, bot.channel, target, note) if isinstance(bot.channel, EditsMessages) else plain
-    return _Streamed(bot.channel, target, surface) if isinstance(bot.channel, StreamsAnswers) else surface
+    return _Streamed(bot, bot.channel, target, surface) if isinstance(bot.channel, StreamsAnswers) else surface
 
 
 class _FinalOnly:
@@ -150,9 +150,13 @@ class _FinalOnly:
 
 
 class _Streamed:
-    """The channel has a carrier, which keeps its own pace on slow platforms; ``otherwise`` where it has none."""
+    """The channel has a carrier, which keeps its own pace on slow platforms; ``otherwise`` where it has none.
 
-    def __init__(self, channel: StreamsAnswers, target: ReplyTarget, otherwise: _Surface) -> None:
+    A carrier holds what one message holds: the rest of a longer answer follows at the end.
+    """
+
+    def __init__(self, bot: RunningBot, channel: StreamsAnswers, target: ReplyTarget, otherwise: _Surface) -> None:
+        self._bot = bot
         self._channel = channel
         self._target = target
         self._otherwise = otherwise
@@ -175,13 +179,18 @@ class _Streamed:
             await self._stream.update(text)
 
     async def finish(self, text: str) -> bool:
-        if self._stream is not None and isinstance(await self._stream.finish(text), Sent):
-            return True
+        if self._stream is not None:
+            head, *rest = split_answer(text, self._bot.channel.limits)
+            outcome = await self._stream.finish(head)
+            if isinstance(outcome, Sent):
+                return not rest or await self._bot.replies.reply(self._target, tuple(rest))
+            if outcome is NotSent.UNKNOWN:
+                return False
         return await self._otherwise.finish(text)
 
     async def abandon(self) -> None:
         if self._stream is not None:
-            await self._stream.finish(self._shown)
+            await self._stream.finish(split_answer(self._shown, self._bot.channel.limits)[0])
 
 
 class _Edited(_FinalOnly):

@@ -220,10 +220,17 @@ class AnswerStream(Protocol):
     """One live answer. Exactly one ``finish`` ends it, on every path."""
 
     async def update(self, text: str) -> None:
-        """Show ``text``, the whole answer so far; may drop intermediate states, never raises."""
+        """Show ``text``, the whole answer so far, or as much of it as there is room for.
+
+        May drop intermediate states, never raises.
+        """
 
     async def finish(self, text: str) -> SendOutcome:
-        """Show the final text and close; anything but Sent means that the caller must send it as messages."""
+        """Show the final text, or the first message of one that needs several, and close.
+
+        Sent: it stands there. UNKNOWN: it may stand there, and is not repeated. Anything else: the caller must send the
+        whole text as messages.
+        """
 
 
 @runtime_checkable
