@@ -50,13 +50,9 @@ def _in_scope(library: Library, asked: Search) -> Iterator[Shelf]:
 def _hits(library: Library, asked: Search, query: str) -> Iterator[_Hit]:
     since, until = asked.since or "", asked.until or "~"
     for shelf in _in_scope(library, asked):
-        for entry in shelf.entries if query else (shelf.root,):
-            if entry.start <= until and entry.end >= since and (not query or _holds(entry, query)):
+        for entry in shelf.holding(query) if query else (shelf.root,):
+            if entry.start <= until and entry.end >= since:
                 yield entry, shelf
-
-
-def _holds(entry: Entry, query: str) -> bool:
-    return any(query in text for text in entry.folded)
 
 
 def _result(library: Library, entry: Entry, shelf: Shelf, query: str) -> Result:

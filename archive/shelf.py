@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import bisect
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -30,10 +32,30 @@ class Entry:
     """One node that can be found. ``rank`` sorts the newest end first, then by host and id."""
 
     name: NodeId
-    folded: tuple[str, ...]
     start: Instant
     end: Instant
     rank: tuple[str, Host, NodeId]
+
+
+class Column:
+    """Many folded texts as one, so that looking through them is one call for each session, not for each text."""
+
+    def __init__(self, texts: Sequence[tuple[int, str]]) -> None:
+        """Each text comes with the number of what it belongs to; none is empty."""
+        self._text = "".join(text for _, text in texts)
+        self._owners = [owner for owner, _ in texts]
+        self._ends = list(itertools.accumulate(len(text) for _, text in texts))
+
+    def owners(self, query: str) -> Iterator[int]:
+        """Yield what the texts that hold ``query`` belong to, for each text once; no text runs on into the next."""
+        at = self._text.find(query)
+        while at >= 0:
+            place = bisect.bisect_right(self._ends, at)
+            if at + len(query) <= self._ends[place]:
+                yield self._owners[place]
+                at = self._text.find(query, self._ends[place])
+            else:
+                at = self._text.find(query, at + 1)
 
 
 @dataclass(frozen=True)
@@ -43,22 +65,35 @@ class Shelf:
     stored: SessionArchive
     """As it lies in its file."""
     archive: SessionArchive = field(init=False)
-    entries: tuple[Entry, ...] = field(init=False)
+    _entries: tuple[Entry, ...] = field(init=False, repr=False)
+    _columns: tuple[Column, Column] = field(init=False, repr=False)
+    """Texts of ASCII alone, and all others: each kind is kept in the width it needs, and searched by itself."""
 
     def __post_init__(self) -> None:
         archive = grouped(self.stored)
         object.__setattr__(self, "archive", archive)
-        object.__setattr__(self, "entries", tuple(self._entries(archive)))
+        folded = [
+            (number, fold(text))
+            for number, node in enumerate(archive.nodes.values())
+            for _, text in texts(node)
+            if text
+        ]
+        plain = Column([each for each in folded if each[1].isascii()])
+        wide = Column([each for each in folded if not each[1].isascii()])
+        object.__setattr__(self, "_columns", (plain, wide))
+        object.__setattr__(self, "_entries", tuple(map(self._entry, archive.nodes)))
 
-    def _entries(self, archive: SessionArchive) -> Iterator[Entry]:
-        for name, node in archive.nodes.items():
-            folded = tuple(fold(text) for _, text in texts(node) if text)
-            if folded:
-                yield self._entry(name, folded)
+    def holding(self, query: str) -> Iterator[Entry]:
+        """Yield the nodes with ``query``, folded and not empty, in one of their texts."""
+        plain, wide = self._columns
+        numbers = set(wide.owners(query))
+        if query.isascii():
+            numbers.update(plain.owners(query))
+        return (self._entries[number] for number in numbers)
 
-    def _entry(self, name: NodeId, folded: tuple[str, ...] = ()) -> Entry:
+    def _entry(self, name: NodeId) -> Entry:
         start, end = self.span(name)
-        return Entry(name, folded, start, end, (end.translate(_LATEST_FIRST), self.archive.host, name))
+        return Entry(name, start, end, (end.translate(_LATEST_FIRST), self.archive.host, name))
 
     @cached_property
     def root(self) -> Entry:
