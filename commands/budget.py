@@ -115,16 +115,16 @@ def truncate(body: str, limit: int, mark: str) -> str:
 
 def shorten(body: str, limit: int, mark: str) -> str:
     """Do as :func:`truncate` does with a body that is too long."""
-    kept = prefix(body, limit - utf16_length(mark))
+    kept = list(iter_graphemes(prefix(body, limit - utf16_length(mark))))
     while True:
-        cut = kept.rstrip() + mark
+        cut = "".join(kept).rstrip() + mark
         fence = open_fence(cut)
         cut += f"\n{fence.closing}" if fence else ""
         if utf16_length(cut) <= limit:
             return cut
         if not kept:
             return ""
-        kept = prefix(kept, utf16_length(kept) - 1)
+        kept.pop()
 
 
 def fit(bodies: Sequence[str], mark: str, compose: Callable[[Sequence[str], int], str], limits: Limits = LIMITS) -> str:
