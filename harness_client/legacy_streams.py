@@ -67,7 +67,7 @@ class LegacyStreams:
     def __init__(self, carrier: Carrier) -> None:
         self._mux = Link(carrier, "events.mux", receive=self._from_mux, lost=self._mux_lost)
         self._host = Link(carrier, "events.host", receive=self._from_host, lost=self._host_lost)
-        self._followers: dict[Feed[object], SessionId] = {}
+        self._followers: dict[SessionId, set[Feed[object]]] = {}
         self._watchers: set[Feed[HostEvent]] = set()
         self._pending: dict[InteractionId, QuestionAsked | ApprovalAsked] = {}
         self._queues: dict[SessionId, tuple[QueuedPrompt, ...]] = {}
@@ -77,11 +77,17 @@ class LegacyStreams:
         """Hand over the session's events from now on; the feed ends when the link breaks."""
         feed: Feed[object] = Feed()
         async with self._mux.held():
-            self._followers[feed] = session
+            self._followers.setdefault(session, set()).add(feed)
             try:
                 yield feed
             finally:
-                self._followers.pop(feed, None)
+                self._unfollow(session, feed)
+
+    def _unfollow(self, session: SessionId, feed: Feed[object]) -> None:
+        feeds = self._followers.get(session, set())
+        feeds.discard(feed)
+        if not feeds:
+            self._followers.pop(session, None)
 
     @asynccontextmanager
     async def host_events(self) -> AsyncIterator[Feed[HostEvent]]:
@@ -103,8 +109,9 @@ class LegacyStreams:
         return self._queues.get(session, ()) if self._mux.alive else None
 
     def _mux_lost(self, reason: HarnessError) -> None:
-        for feed in self._followers:
-            feed.end(reason)
+        for feeds in self._followers.values():
+            for feed in feeds:
+                feed.end(reason)
         self._followers.clear()
         self._pending.clear()
         self._queues.clear()
@@ -130,9 +137,8 @@ class LegacyStreams:
         session = SessionId(payload.session_id)
         match payload.type:
             case "session/event":
-                for feed, followed in self._followers.items():
-                    if followed == session:
-                        feed.put(payload.event, size)
+                for feed in self._followers.get(session, ()):
+                    feed.put(payload.event, size)
             case "session/queue":
                 items = decode(frame.payload, _Queue, payload.type).items
                 _keep(self._queues, session, tuple(item.queued() for item in items))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -88,15 +89,22 @@ class Connection:
 
     def __init__(self, host: FakeHarness) -> None:
         self._host, self._world, self._modern = host, host.world, host.modern
-        self._streams: dict[str, Items] = {}
+        self._streams: dict[LiveSession | None, dict[str, tuple[int, Items]]] = {None: {}}
+        """By the session they follow, None for the others: a thousand follows cost no more than one."""
+        self._opened = itertools.count()
         self._clients: dict[str, str] = {}
         self._out: asyncio.Queue[Obj] = asyncio.Queue()
 
     def hear(self, notice: Notice) -> None:
-        """Pass a notice on to every stream."""
-        for id_, items in list(self._streams.items()):
+        """Pass a notice on to every stream it concerns, in the order they were opened."""
+        session = notice.session if isinstance(notice, Appended | Streamed) else None
+        concerned = self._streams[None] if session is None else self._streams[None] | self._streams.get(session, {})
+        for id_, (_, items) in sorted(concerned.items(), key=lambda stream: stream[1][0]):
             for value in items(notice):
                 self._item(id_, value)
+
+    def _hold(self, id_: str, items: Items, session: LiveSession | None = None) -> None:
+        self._streams.setdefault(session, {})[id_] = (next(self._opened), items)
 
     async def send(self, socket: web.WebSocketResponse) -> None:
         """Send frames as they come."""
@@ -140,12 +148,15 @@ class Connection:
 
     def cancel(self, id_: str) -> None:
         """Let a stream fall silent."""
-        self._streams.pop(id_, None)
+        for session in [session for session, streams in self._streams.items() if id_ in streams]:
+            del self._streams[session][id_]
+            if session is not None and not self._streams[session]:
+                del self._streams[session]
         self._modern.clients.discard(self._clients.pop(id_, ""))
 
     def close(self) -> None:
         """Forget everything; the socket is gone."""
-        for id_ in list(self._streams):
+        for id_ in [id_ for streams in self._streams.values() for id_ in streams]:
             self.cancel(id_)
 
     def _item(self, id_: str, value: Obj) -> None:
@@ -159,7 +170,7 @@ class Connection:
         limit = request.whole_or_none("maxMessages")
         streams = request.raw.get("assistantStream") is True
         self._item(id_, self._snapshot(session, 50 if limit is None else limit, streams=streams))
-        self._streams[id_] = lambda notice: _follow_items(notice, session, streams=streams)
+        self._hold(id_, lambda notice: _follow_items(notice, session, streams=streams), session)
         session.wake()
 
     def _snapshot(self, session: LiveSession, limit: int, *, streams: bool) -> Obj:
@@ -180,7 +191,7 @@ class Connection:
         self._item(id_, {"type": "ready", "clientId": client, "host": {"home": "/home/dev"}})
         for pending in self._world.pending.values():
             self._item(id_, _waterfall(pending))
-        self._streams[id_] = lambda notice: _event_items(notice, client)
+        self._hold(id_, lambda notice: _event_items(notice, client))
 
     def _workspaces(self, id_: str, _: Fields) -> None:
         value: Obj = {
@@ -190,12 +201,12 @@ class Connection:
         if self._world.dialect.flavour == "0.2":
             value["pinnedSessionIds"] = list(self._world.pinned)
         self._item(id_, {"type": "baseline", "value": value})
-        self._streams[id_] = lambda _: ()
+        self._hold(id_, lambda _: ())
 
     def _control(self, id_: str, _: Fields) -> None:
         sessions = {id_: projections.projections(session) for id_, session in self._world.sessions.items()}
         self._item(id_, {"type": "baseline", "value": {"projections": sessions}})
-        self._streams[id_] = _control_items
+        self._hold(id_, _control_items)
 
 
 def _active(session: LiveSession) -> Obj:
