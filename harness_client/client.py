@@ -216,7 +216,8 @@ class HarnessClient:
     async def projections(self, session: SessionId) -> Projections:
         """Read title, running flag, model and queue; a read, never wakes a cold session.
 
-        A legacy host tells no model here, and its queue only while a follow or :meth:`host_events` is open.
+        A legacy host tells no model here, and its queue only while a follow or :meth:`host_events` is open; 0.1.2 tells
+        no queue at all.
         """
         return await self._run(lambda host: host.projections(session))
 

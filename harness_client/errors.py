@@ -17,7 +17,7 @@
         └── Conflict                the id, path or name is taken or does not fit
 
 Every exception of a lower library is turned into one of these at the transport's edge
-(``tests/harness_client/test_errors.py`` lists them). Messages never hold a response body, a token or a message text:
+(``tests/harness_client/test_carrier.py`` lists them). Messages never hold a response body, a token or a message text:
 they are safe to log. ``str(error)`` is for operators; what a person in a chat reads is chosen by ``code`` in the
 layers above.
 """

@@ -69,6 +69,20 @@ def test_the_fixed_chinese_phrases_are_verbatim() -> None:
     assert [say(key) for key in (Key.HISTORY_USER, Key.HISTORY_ASSISTANT)] == ["用户", "助手"]
     assert [say(key) for key in (Key.HISTORY_IMAGE, Key.HISTORY_FILE)] == ["[图片]", "[文件]"]
     assert say(Key.HISTORY_TRUNCATED) == "（已截断）"
+    assert say(Key.SESSION_TRY_HISTORY) == "发送 /history 查看最近对话"
+
+
+def test_the_fixed_english_phrases_are_verbatim() -> None:
+    say = Words(Language.EN)
+    assert say(Key.HISTORY_HEADER, label="abc123", count=3) == "History | Session abc123 | Latest 3"
+    assert say(Key.HISTORY_FOOTER) == "This is history, not a new reply."
+    assert say(Key.HISTORY_RUNNING) == "A task is still running"
+    assert say(Key.HISTORY_PRIVATE_ONLY) == "Use /history in a private chat with the bot"
+    assert say(Key.HISTORY_EMPTY) == "No messages to preview in this session yet"
+    assert say(Key.HISTORY_NO_TEXT) == "No text to preview in this message"
+    assert [say(key) for key in (Key.HISTORY_USER, Key.HISTORY_ASSISTANT)] == ["User", "Assistant"]
+    assert [say(key) for key in (Key.HISTORY_IMAGE, Key.HISTORY_FILE)] == ["[image]", "[file]"]
+    assert say(Key.HISTORY_TRUNCATED) == "(truncated)"
 
 
 def test_values_are_never_read_as_templates() -> None:

@@ -12,7 +12,7 @@ from bridges.demo_model.request import Purpose
 from harness_client.client import FollowItem, HarnessClient
 from harness_client.events import StreamReset, TextDelta, ToolCall, TurnStart, UserMessage
 from harness_client.transcript import Role
-from harness_client.types import AttachmentId, ImagePart, TextPart
+from harness_client.types import AttachmentId, ImagePart, QueueAction, QueuedPrompt, RequestId, TextPart
 from tests.live.talk import Talk, answers, reason, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -138,6 +138,39 @@ async def test_steering_joins_the_running_turn(talk: Talk, workspace: Path) -> N
     )
     assert len([item for item in items if isinstance(item, TurnStart)]) == 1
     talk.expected += [(Role.USER, "paint"), (Role.USER, "and in blue"), (Role.ASSISTANT, "Painted in blue.")]
+    await talk.check()
+
+
+async def test_a_queued_prompt_is_removed_and_another_parked_until_the_next_one(talk: Talk) -> None:
+    client, session = talk.client, talk.session
+    started = False
+
+    async def queued(count: int) -> tuple[QueuedPrompt, ...]:
+        async def so_many() -> bool:
+            return len((await client.projections(session)).queue or ()) == count
+
+        await until(so_many)
+        return (await client.projections(session)).queue or ()
+
+    async def queue_and_cancel(item: FollowItem) -> None:
+        nonlocal started
+        if isinstance(item, TextDelta) and item.text and not started:
+            started = True
+            for words in ("removed", "parked"):
+                await client.prompt(session, [TextPart(words)], request=RequestId(f"{session}-{words}"))
+            removed, parked = await queued(2)
+            assert [removed.request, parked.request] == [f"{session}-removed", f"{session}-parked"]
+            await client.update_queue(session, removed.id, QueueAction.REMOVE)
+            assert await queued(1) == (parked,)
+            await client.cancel(session)
+
+    items = await talk.say("first", Step(text="begun", piece=100, end="hang"), on=queue_and_cancel)
+    assert reason(items) == "aborted"
+    talk.expected.append((Role.USER, "first"))
+    await talk.check()
+    await talk.say("last", Step(text="to the parked one"), Step(text="to the last one"))
+    talk.expected += [(Role.USER, "parked"), (Role.ASSISTANT, "to the parked one")]
+    talk.expected += [(Role.USER, "last"), (Role.ASSISTANT, "to the last one")]
     await talk.check()
 
 
