@@ -5,13 +5,13 @@ Business errors come with any status, also with 200; the status decides only whe
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 import msgspec
 
+from bridges.bearer import Bearer, Grant
 from bridges.http import Reply, Request, Unanswered, exchange, new_session
 from harness_client.clock import Clock
 
@@ -100,10 +100,7 @@ class Rest:
         self._api = (application.api or API).rstrip("/")
         self._token_url = _token_url(application.token or TOKEN)
         self._clock = clock
-        self._hide = hide
-        self._token = ""
-        self._renew_at = 0.0
-        self._fetching = asyncio.Lock()
+        self._bearer = Bearer(self._granted, clock, hide, early=RENEW_SECONDS)
         self.http = new_session()
 
     async def close(self) -> None:
@@ -112,15 +109,11 @@ class Rest:
 
     async def token(self) -> str:
         """Return a token that is good for some time. Raises CallFailed, Refused, BadSecret."""
-        async with self._fetching:
-            if not self._token or self._clock.monotonic() >= self._renew_at:
-                await self._renew()
-            return self._token
+        return await self._bearer.get()
 
     def forget(self, token: str) -> None:
         """Say that ``token`` was refused: the next call gets another one."""
-        if token == self._token:
-            self._token = ""
+        self._bearer.forget(token)
 
     async def call(self, method: str, path: str, answer: type[A], body: Mapping[str, object] | None = None) -> A:
         """Make one call; a refused token is replaced once. Raises CallFailed, Refused, BadSecret."""
@@ -150,11 +143,10 @@ class Rest:
         name = path.rpartition("/")[2]
         return _read(name, await exchange(self.http, self._clock, name, request), answer)
 
-    async def _renew(self) -> None:
+    async def _granted(self) -> Grant:
         body = msgspec.json.encode({"appId": self._application.id, "clientSecret": self._application.secret})
         headers = {"Content-Type": "application/json"}
         request = Request(method="POST", url=self._token_url, headers=headers, data=body)
-        asked = self._clock.monotonic()
         try:
             found = _read("token", await exchange(self.http, self._clock, "token", request), AccessToken)
         except Refused as error:
@@ -163,10 +155,7 @@ class Rest:
             raise
         if not found.access_token or not str(found.expires_in).isdecimal():
             raise Unanswered("token: the answer is not what it should be")
-        life = float(found.expires_in)
-        self._hide(found.access_token)
-        self._token = found.access_token
-        self._renew_at = asked + max(life - RENEW_SECONDS, life / 2)
+        return Grant(found.access_token, float(found.expires_in))
 
 
 def _token_url(given: str) -> str:
