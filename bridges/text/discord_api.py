@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 import aiohttp
 import discord
 import structlog
+from discord import app_commands
 
 from bridges.message import Clock, Cursors, Menu, NotSent, ReplyTarget, RetryAfter, SendOutcome, Sent, SentId
 from bridges.text.discord_calls import LONGEST_LIMIT, Failed, call, log_in
@@ -52,6 +53,7 @@ class DiscordApi:
         self._client = client
         self._name = name
         self._clock = clock
+        self._tree = app_commands.CommandTree(client)
         self._titles: OrderedDict[int, str] = OrderedDict()
         self._instead: OrderedDict[int, int] = OrderedDict()
         self.threads = OwnThreads(cursors)
@@ -107,7 +109,7 @@ class DiscordApi:
     async def publish(self, menus: Mapping[str, Menu]) -> None:
         """Register the slash commands; a bot without them still takes typed ones."""
         try:
-            await publish(self._client, menus)
+            await publish(self._tree, menus)
         except (discord.DiscordException, aiohttp.ClientError, TimeoutError, OSError) as error:
             structlog.get_logger(__name__).warning("slash commands not published", error=type(error).__name__)
 

@@ -115,12 +115,13 @@ async def _answer(interaction: discord.Interaction, text: str) -> Sent | None:
     return Sent(SentId(str(message.id)))
 
 
-async def publish(client: discord.Client, menus: Mapping[str, Menu]) -> None:
-    """Register the commands, with the words of the first language for whoever speaks none of ours.
+async def publish(tree: app_commands.CommandTree[discord.Client], menus: Mapping[str, Menu]) -> None:
+    """Register the commands, in the place of earlier ones.
 
-    Raises discord.DiscordException and what a lost connection raises.
+    Whoever speaks none of our languages reads the first. Raises discord.DiscordException, and what a lost
+    connection raises.
     """
-    tree = app_commands.CommandTree(client)
+    tree.clear_commands(guild=None)
     await tree.set_translator(_Words(menus))
     for entry in next(iter(menus.values()), ()):
         tree.add_command(_command(entry))

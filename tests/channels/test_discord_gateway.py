@@ -132,7 +132,9 @@ async def test_what_reconnecting_cannot_cure_stops_the_bot(fake: FakeDiscord, in
     await channel.close()
 
 
-@pytest.mark.parametrize("how", [{"status": 503}, {"drop": True, "times": 2}, {"status": 403}])
+@pytest.mark.parametrize(
+    "how", [{"status": 503}, {"drop": True, "times": 2}, {"status": 403}, {"status": 503, "after": 1}]
+)
 async def test_an_api_that_fails_at_the_login_is_tried_again_later(
     fake: FakeDiscord, inbox: RecordingInbox, how: How
 ) -> None:
@@ -244,6 +246,36 @@ async def test_a_run_that_is_cancelled_ends_at_once_and_says_goodbye(fake: FakeD
         task.cancel()
         await asyncio.wait({task}, timeout=5)
         assert time.monotonic() - began < 2
+    await fake.until(lambda: not fake.gateway.links)
+    await channel.close()
+
+
+@pytest.mark.parametrize("logins", [0, 1])
+async def test_a_run_that_is_cancelled_at_its_login_leaves_nothing_open(
+    fake: FakeDiscord, inbox: RecordingInbox, logins: int
+) -> None:
+    hold = asyncio.Event()
+    fake.fail("GET /users/@me", hold=hold, after=logins)
+    channel = channel_at(fake)
+    task = asyncio.create_task(channel.run(inbox))
+    await fake.until(lambda: fake.count("GET /users/@me") == logins + 1)
+    task.cancel()
+    await asyncio.wait({task}, timeout=5)
+    assert task.cancelled()
+    hold.set()
+    await channel.close()
+
+
+async def test_a_run_that_is_cancelled_before_it_was_greeted_leaves_nothing_open(
+    fake: FakeDiscord, inbox: RecordingInbox
+) -> None:
+    fake.gateway.silent = True
+    channel = channel_at(fake)
+    task = asyncio.create_task(channel.run(inbox))
+    await fake.until(lambda: len(fake.gateway.links) == 1)
+    task.cancel()
+    await asyncio.wait({task}, timeout=5)
+    assert task.cancelled()
     await fake.until(lambda: not fake.gateway.links)
     await channel.close()
 

@@ -225,6 +225,12 @@ async def test_the_whole_table_is_published_in_all_languages(fake: FakeDiscord, 
             assert option["description_localizations"]["en-US"] == english.parameter
 
 
+async def test_publishing_again_replaces_what_was_published(fake: FakeDiscord, channel: DiscordChannel) -> None:
+    await channel.publish(menus())
+    await channel.publish({"en": (MenuEntry("help", "Show this help"),)})
+    assert [row["name"] for row in fake.commands] == ["help"]
+
+
 async def test_what_is_published_is_within_the_platforms_bounds(fake: FakeDiscord, channel: DiscordChannel) -> None:
     entry = MenuEntry("history", "x" * 300, "y" * 300)
     await channel.publish({"en": (entry,), "xx": (MenuEntry("history", "unknown language"),)})

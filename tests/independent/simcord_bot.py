@@ -26,6 +26,8 @@ from tests.channels.around import MemoryCursors
 class Bot:
     """Answers everything with what it read, through the channel's own parts."""
 
+    api: DiscordApi
+
     def __init__(self) -> None:
         self.heard: list[InboundMessage] = []
         self.client = Gateway(
@@ -35,8 +37,11 @@ class Bot:
             pace=Pace(SYSTEM_CLOCK),
             clock=SYSTEM_CLOCK,
         )
-        self.api = DiscordApi(self.client, "ops", cursors=MemoryCursors(), clock=SYSTEM_CLOCK)
         self._replies: set[asyncio.Task[object]] = set()
+
+    def open(self) -> None:
+        """Take the way out; the simulation puts itself in its place when it takes the client over."""
+        self.api = DiscordApi(self.client, "ops", cursors=MemoryCursors(), clock=SYSTEM_CLOCK)
 
     def _hear(self, message: discord.Message) -> None:
         assert self.client.user is not None
@@ -62,6 +67,7 @@ async def main() -> dict[str, object]:
     """Let one person use the bot; return what came of it."""
     bot = Bot()
     async with simcord.run(bot.client) as env:
+        bot.open()
         server = env.create_guild()
         general = server.create_text_channel("general")
         alice = server.add_member(env.create_user("alice"))

@@ -60,11 +60,11 @@ class FakeGateway:
             await self._tell(session, kind, self._as_seen(session, kind, data))
 
     async def taken(self) -> None:
-        """Wait until every session with a link has read all it was told."""
-        live = [session for session in self.sessions.values() if session.link is not None]
-        for session in live:
+        """Wait until every session with a link has read all it was told before this call."""
+        told = [(session, len(session.events)) for session in self.sessions.values() if session.link is not None]
+        for session, _ in told:
             await self._send(session.link, {"op": 1, "d": None, "s": None, "t": None})
-        await self.until(lambda: all(session.heard >= len(session.events) or session.link is None for session in live))
+        await self.until(lambda: all(session.heard >= count or session.link is None for session, count in told))
 
     async def until(self, condition: Callable[[], bool], seconds: float = 20.0) -> None:
         """Wait until something here has become true."""
