@@ -14,7 +14,7 @@ from typing import Final
 import discord
 from discord import app_commands
 
-from bridges.message import Clock, Menu, MenuEntry, SendOutcome, Sent, SentId
+from bridges.message import Clock, Menu, MenuEntry, RetryAfter, SendOutcome, Sent, SentId
 from bridges.text.discord_calls import call
 
 SIGN_SECONDS: Final = 2.0
@@ -93,7 +93,10 @@ class SlashCommands:
         async with pending.lock:
             if self._pending.pop(number, None) is None or pending.interaction.client.is_closed():
                 return None
-            return await call(lambda: _answer(pending.interaction, text), self._clock, attempts=1)
+            outcome = await call(lambda: _answer(pending.interaction, text), self._clock, attempts=1)
+            if isinstance(outcome, RetryAfter):
+                self._pending[number] = pending
+            return outcome
 
 
 async def _answer(interaction: discord.Interaction, text: str) -> Sent | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bridges.message import Acceptance, MenuEntry, NotSent, ReplyTarget, Sent
+from bridges.message import Acceptance, MenuEntry, NotSent, ReplyTarget, RetryAfter, Sent
 from bridges.text.discord import DiscordChannel
 from bridges.text.discord_slash import REMEMBERED, SIGN_SECONDS
 from commands.catalog import COMMANDS
@@ -157,6 +157,16 @@ async def test_a_refused_answer_ends_like_any_send(
     fake.fail(CALLBACK, **how)
     assert await channel.send(target, "one") is outcome
     assert fake.said == []
+
+
+async def test_an_answer_that_has_to_wait_is_still_the_answer(
+    fake: FakeDiscord, channel: DiscordChannel, inbox: RecordingInbox
+) -> None:
+    asked, target = await picked(fake, inbox)
+    fake.fail(CALLBACK, status=429)
+    assert isinstance(await channel.send(target, "one"), RetryAfter)
+    assert isinstance(await channel.send(target, "one"), Sent)
+    assert [said.command for said in fake.said] == [asked.id]
 
 
 async def test_a_stranger_sees_no_sign_of_life(
