@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from bridges.cli.problems import worded
 from bridges.message import EventId
 from bridges.state import BotKey, StateError, Trouble, open_state, upgrades
 from bridges.state.database import Database
 from commands.model import SenderId
-from i18n import Key, Language, Words
+from i18n import Language, Words
 
 OPS = BotKey("telegram", "ops")
 
@@ -298,7 +299,8 @@ async def test_closing_finishes_what_waits(path: Path) -> None:
 
 def test_every_trouble_has_its_words() -> None:
     for trouble in Trouble:
-        key = Key(f"state.{trouble.replace('-', '_')}")
-        texts = {Words(language)(key, path="state.db") for language in Language}
+        error = StateError(trouble, Path("state.db"), "OSError")
+        texts = {worded(error, Words(language)) for language in Language}
         assert len(texts) == 2
         assert all("state.db" in text for text in texts)
+        assert trouble is not Trouble.FAILED or all("OSError" in text for text in texts)
