@@ -259,6 +259,13 @@ async def test_a_host_that_will_not_have_us(one: FakeHarness, tmp_path: Path, fa
     assert EN(says, address=one.base) in err
 
 
+async def test_what_a_host_answered_wrongly_is_named(one: FakeHarness, tmp_path: Path) -> None:
+    one.fail("login", status=500)
+    code, out, err = await run(tmp_path, "--harness", one.url, "--once", "hi", *ENGLISH)
+    assert (code, out) == (1, "")
+    assert EN(Key.START_HOST_FAILED, address=one.base, reason="login: HTTP 500") in err
+
+
 async def test_a_broken_state_file_is_kept_aside_and_the_chat_goes_on(one: FakeHarness, tmp_path: Path) -> None:
     state = tmp_path / "state.db"
     config = tmp_path / "config.toml"
