@@ -80,7 +80,7 @@ def run(options: Options) -> int:
         click.echo(str(error), err=True)
         return MISUSED
     redact = Redactor(config.secrets())
-    signal.signal(signal.SIGTERM, lambda _number, _frame: signal.raise_signal(signal.SIGINT))
+    _leave_as_by_ctrl_c(signal.SIGTERM, signal.SIGHUP)
     try:
         with _log(options, config) as log, logging_to(log, redact):
             return asyncio.run(_chat(options, config, words, redact))
@@ -93,6 +93,13 @@ def run(options: Options) -> int:
         path = error.filename or config.state.path
         click.echo(words(Key.STATE_FAILED, path=path, reason=type(error).__name__), err=True)
         return FAILED
+
+
+def _leave_as_by_ctrl_c(*numbers: signal.Signals) -> None:
+    """Let each signal end the chat in order, its terminal restored; one that our parent ignores (nohup) stays so."""
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: signal.raise_signal(signal.SIGINT))
 
 
 def _configuration(options: Options) -> Config:

@@ -341,7 +341,7 @@ async def test_text_of_the_host_cannot_act_on_the_screen(one: FakeHarness, tmp_p
         assert sequence not in shown
 
 
-@pytest.mark.parametrize("way", ["\x03", "\x04", signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("way", ["\x03", "\x04", signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_leaving_ends_everything_within_a_second(
     one: FakeHarness, tmp_path: Path, way: str | signal.Signals
 ) -> None:
