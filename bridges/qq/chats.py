@@ -1,4 +1,4 @@
-"""The replies each chat may still get: some for every message, for some time (facts EAST 4)."""
+"""The replies each chat may still get: some for every message, for some time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The way in from Discord: one gateway client for one run, and what keeps it from harm. Imports the SDK.
 
 The SDK reconnects and resumes by itself, without loss, but it knows no back-off when the server closes right after its
-greeting, dies of an unreachable gateway, and after an invalidated session what came meanwhile is gone (facts WEST 2.3).
+greeting, dies of an unreachable gateway, and after an invalidated session what came meanwhile is gone.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An update is confirmed by the next poll, so only after ``inbox.accept`` returned: what a crash swallows is delivered
 again. No poll ever starts from a stored offset, because update ids start anew after a quiet week and one above them
-would confirm messages nobody read (facts WEST 2.1). The SDK is loaded when the bot first runs.
+would confirm messages nobody read. The SDK is loaded when the bot first runs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ DRAFT_SECONDS: Final = 0.7
 """The least time between two states of a draft."""
 
 DRAFT_LIFE_SECONDS: Final = 20.0
-"""A draft fades after 30 seconds (facts WEST 4)."""
+"""A draft fades after 30 seconds."""
 
 GROUPS_REMEMBERED: Final = 1_000
 
