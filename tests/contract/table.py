@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bridges.config import Access
 from bridges.message import Acceptance
+from commands.batch import LIMIT
 from commands.catalog import COMMANDS
 from commands.help import form
 from commands.model import AttachmentKind, ChatKind
@@ -19,7 +20,7 @@ from i18n import Key, Language
 from tests.bridges.bench import eventually
 from tests.contract.desk import Desk
 from tests.contract.platform import Trait
-from tests.fakes.harness import say
+from tests.fakes.harness import Tool, ask, question, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +231,94 @@ async def an_answer_is_seen_while_it_grows_and_stands_there_once(desk: Desk) -> 
     assert desk.platform.heard() == ["Hello there"]
 
 
-@case(Trait.SEGMENTS, Trait.ENDLESS)
+@case(Trait.PAGES, Trait.ENDLESS)
 async def a_long_answer_comes_whole_and_in_order(desk: Desk) -> None:
     text = "".join(f"line {number}\n" for number in range(1_200))
     desk.host.model.script(say(text))
     heard = await desk.ask("hi")
     assert len(heard) > 1
     assert "".join(heard).split() == text.split()
+
+
+# -- while a task runs -------------------------------------------------------------------------------------------------
+
+COLOUR = question("colour", "Which colour?", "Red", "Blue")
+REMOVE = Tool("bash", {"command": "rm -rf build"}, approval="it is old")
+
+
+async def _answer(desk: Desk, text: str, told: str) -> None:
+    """Say ``text`` until it counts: words that come in while the question is still being sent show it again."""
+    for _ in range(20):
+        before = len(desk.platform.heard())
+        await desk.platform.says(text)
+        await eventually(lambda: len(desk.platform.heard()) > before)  # noqa: B023 - awaited within the round
+        if told in desk.platform.heard():
+            return
+    raise AssertionError(desk.platform.heard())
+
+
+async def _asked(desk: Desk, tool: Tool, words: str) -> None:
+    desk.host.model.script(say(tools=[tool]), say("Done."))
+    await desk.platform.says("go")
+    await eventually(lambda: any(words in text for text in desk.platform.heard()))
+
+
+@case(languages=tuple(Language))
+async def a_question_is_answered_in_the_chat(desk: Desk) -> None:
+    await _asked(desk, ask(COLOUR), "2. Blue")
+    assert "go" in (await _said(desk, "/history"))
+    await _answer(desk, "2", desk.words(Key.QUESTION_DONE, answers="Blue"))
+    await desk.settled()
+    assert "Done." in desk.platform.heard()
+    assert len(desk.writes) == 2, "one session, one prompt"
+
+
+@case(languages=tuple(Language))
+async def an_approval_is_given_by_the_exact_word(desk: Desk) -> None:
+    await _asked(desk, REMOVE, "rm -rf build")
+    assert "go" in (await _said(desk, "/history"))
+    await _answer(desk, "同意", desk.words(Key.APPROVAL_ALLOWED))
+    await desk.settled()
+    assert "Done." in desk.platform.heard()
+    assert len(desk.writes) == 2, "one session, one prompt"
+
+
+@case(Trait.GROUPS)
+async def a_group_approves_nothing(desk: Desk) -> None:
+    desk.host.model.script(say(tools=[REMOVE]), say("Not done."))
+    await desk.platform.says("go", chat=ChatKind.GROUP)
+    told = {desk.words(Key.APPROVAL_GROUP), "Not done."}
+    await eventually(lambda: set(desk.platform.heard(ChatKind.GROUP)) == told)
+    assert desk.platform.heard() == []
+
+
+@case()
+async def stop_ends_the_task_and_its_question(desk: Desk) -> None:
+    await _asked(desk, ask(COLOUR), "2. Blue")
+    await desk.platform.says("/stop")
+    await desk.settled()
+    heard = desk.platform.heard()
+    assert desk.words(Key.STOP_DONE) in heard
+    assert desk.words(Key.CHAT_ABORTED) in heard
+    assert await desk.ask("Blue") == ["You said: Blue"]
+
+
+@case(languages=tuple(Language))
+async def a_batch_becomes_one_prompt(desk: Desk) -> None:
+    assert await desk.ask("/batch") == [desk.words(Key.BATCH_BEGUN, limit=LIMIT)]
+    for text in ("one", "two"):
+        assert await desk.ask(text) == []
+    assert await desk.ask("/history") == [desk.words(Key.BATCH_COLLECTING)]
+    desk.host.model.script("Both read.")
+    assert await desk.ask("/send") == ["Both read."]
+    assert len(desk.writes) == 2, "one session, one prompt"
+    (history,) = await desk.ask("/history")
+    assert "one\ntwo" in history
+
+
+async def _said(desk: Desk, text: str) -> str:
+    """Say a command while a task runs and return its reply."""
+    before = len(desk.platform.heard())
+    await desk.platform.says(text)
+    await eventually(lambda: len(desk.platform.heard()) > before)
+    return desk.platform.heard()[before]
