@@ -14,7 +14,7 @@ from typing import Protocol
 from archive.answers import ReadAnswer, RefreshAnswer, SearchAnswer, SummarizeAnswer
 from archive.files import ArchiveFolder
 from archive.library import Shelves, warned
-from archive.model import Host, Notice
+from archive.model import Code, Host, Notice
 from archive.problem import BadRequest, Fault
 from archive.read import read
 from archive.refresh import Progress, Report, refresh_dsh, refresh_pi, refresh_remote
@@ -99,6 +99,9 @@ class HistoryService:
         return tuple(await asyncio.gather(*map(self._told, reports)))
 
     async def _refresh(self, hosts: tuple[Host, ...], progress: Progress | None) -> list[Report]:
+        if not await asyncio.to_thread(self.workspace.is_dir):
+            # A workspace of another machine, or one that is gone: nothing read of it could be kept.
+            return [Report(host, 0, 0, 0, 0, 0, (Notice(Code.ARCHIVE_NOT_SAVED, host),)) for host in hosts]
         async with self._scanning:
             return [await self._current[host].refresh(self._folders[host], self.workspace, progress) for host in hosts]
 

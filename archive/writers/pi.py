@@ -101,4 +101,6 @@ async def _end(pi: asyncio.subprocess.Process) -> None:
     if pi.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pi.pid, signal.SIGKILL)
+    while pi.stdout is not None and await pi.stdout.read(65_536):
+        pass  # asyncio tells of the end of a process only when its pipes are read out
     await pi.wait()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import multiprocessing.synchronize
 import os
+import random
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,6 +23,7 @@ from archive.model import Host, NodeId, Scan, SessionArchive
 from archive.refresh import refresh_pi
 from archive.sources.pi import PiSource
 from archive.sources.pi_locate import PiHome
+from archive.summaries import Run
 from tests.archive.making import moments, scan_of
 from tests.archive.native import pi_session, write
 
@@ -52,6 +56,7 @@ def _dies(at: int, work: Callable[[], object]) -> bool:
             return trace
 
         sys.settrace(trace)
+        threading.settrace(trace)
         work()
         os._exit(0)
     _, status = os.waitpid(child, 0)
@@ -82,6 +87,36 @@ def test_killed_between_any_two_lines_the_old_or_the_new_archive_stands(tmp_path
     assert all(outcome in (old, new) for outcome in outcomes)
     assert old in outcomes
     assert new in outcomes[:-1]
+
+
+def _summarise(workspace: Path) -> None:
+    asyncio.run(Run(ArchiveFolder(workspace, Host.PI), _Scribe()).fill_in())
+
+
+class _Scribe:
+    async def write(self, instructions: str, material: str) -> str:
+        return "in short"
+
+
+def test_killed_while_summaries_are_written_none_is_torn(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    scan = scan_of(moments(16))
+    done = tmp_path / "done"
+    done.mkdir()
+    ArchiveFolder(done, Host.PI).commit(scan)
+    _summarise(done)
+    (complete,) = ArchiveFolder(done, Host.PI).load().archives.values()
+    deaths = 0
+    for number in range(200):
+        workspace = tmp_path / str(number)
+        workspace.mkdir()
+        ArchiveFolder(workspace, Host.PI).commit(scan)
+        deaths += _dies(chance.randrange(700), partial(_summarise, workspace))
+        survivor = ArchiveFolder(workspace, Host.PI, lock_timeout=0)
+        assert survivor.load().notices == ()
+        _summarise(workspace)
+        assert list(survivor.load().archives.values()) == [complete]
+    assert deaths > 80
 
 
 def _commit_all(workspace: Path, name: str, states: list[int], start: multiprocessing.synchronize.Barrier) -> None:

@@ -122,6 +122,18 @@ async def test_scans_do_not_overlap(tmp_path: Path) -> None:
     await asyncio.gather(*(service.search(Search()) for _ in range(5)))
 
 
+async def test_a_workspace_that_is_not_here_is_not_scanned(tmp_path: Path) -> None:
+    class Untouched:
+        async def refresh(self, folder: ArchiveFolder, workspace: Path, progress: Progress | None) -> Report:
+            raise AssertionError
+
+    service = HistoryService(tmp_path / "elsewhere", {Host.DSH: Untouched()})
+    answer = await service.search(Search("x"))
+    assert [(each.code, each.subject) for each in answer.warnings] == [(Code.ARCHIVE_NOT_SAVED, "dsh")]
+    assert answer.reason is not None
+    assert not (tmp_path / "elsewhere").exists()
+
+
 class Gone:
     """A remote host that does not answer."""
 
