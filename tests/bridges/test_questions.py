@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bridges import turn as turn_module
 from bridges.interactions import Dialogue
 from bridges.interactions.question import understood
 from bridges.message import InboundAttachment, NotSent
@@ -184,11 +185,61 @@ async def test_a_submission_that_fails_is_asked_again(desk: Bench) -> None:
     assert (await desk.channel.until_sent(4))[3] == WORDS(Key.QUESTION_DONE, answers="Blue")
 
 
-async def test_a_second_set_is_cancelled_and_one_that_cannot_be_shown_too(desk: Bench) -> None:
+async def test_a_question_that_cannot_be_shown_whole_is_cancelled(desk: Bench) -> None:
     desk.host.model.script(say(tools=[ask(question("long", "x" * 7_000))]), say("Then not."))
     await desk.say("go")
     assert (await desk.channel.until_sent(2))[:2] == [WORDS(Key.QUESTION_UNSHOWN), "Then not."]
     assert "ASK_CANCELLED" in results(desk)[0]
+
+
+async def test_a_second_set_is_cancelled_while_the_first_waits(desk: Bench) -> None:
+    await asked(desk, COLOUR)
+    (session,) = desk.host.world.sessions.values()
+    outcome = await desk.host.world.ask(session, "question", {"questions": [FREE]})
+    assert outcome.error == "ASK_CANCELLED"
+    assert (await desk.channel.until_sent(2))[1] == WORDS(Key.QUESTION_SECOND)
+    await desk.say("Red")
+    assert (await desk.channel.until_sent(3))[2] == WORDS(Key.QUESTION_DONE, answers="Red")
+
+
+async def test_a_subagents_question_comes_to_the_chat_of_its_parent(desk: Bench) -> None:
+    hold = asyncio.Event()
+    desk.host.model.script(say(tools=[Tool("bash", until=hold)]), say("Ok."))
+    await desk.say("go")
+    await desk.host.until(lambda: any(session.running for session in desk.host.world.sessions.values()))
+    (parent,) = desk.host.world.sessions.values()
+    child = desk.host.session("child", parent=parent.id, origin="subagent")
+    grandchild = desk.host.session("grandchild", parent=child.id, origin="subagent")
+    asking = asyncio.create_task(desk.host.world.ask(grandchild, "question", {"questions": [COLOUR]}))
+    assert "Which colour?" in (await desk.channel.until_sent(1))[0]
+    await shown(desk)
+    await desk.say("Blue")
+    assert "Blue" in str((await asking).answers)
+    hold.set()
+    await desk.channel.until(lambda: "Ok." in desk.channel.texts, 20)
+
+
+async def test_what_was_asked_before_a_restart_is_cancelled_and_told(host: FakeHarness, tmp_path: Path) -> None:
+    host.model.script(say("I ask.", tools=[ask(COLOUR)]), say("Then not."))
+    async with bench(host, tmp_path) as before:
+        await before.say("go")
+        await before.channel.until_sent(1)
+    async with bench(host, tmp_path) as desk:
+        await desk.intake.inherit()
+        desk.intake.connected()
+        texts = await desk.channel.until_sent(2)
+        assert set(texts) == {WORDS(Key.QUESTION_RESTARTED), WORDS(Key.CHAT_LATE, text="I ask.\n\nThen not.")}
+        await eventually(desk.nothing_outstanding)
+        assert "ASK_CANCELLED" in results(desk)[0]
+
+
+async def test_a_question_outlives_the_wait_of_its_turn(desk: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn_module, "ANSWER_SECONDS", 0.5)
+    await asked(desk, COLOUR)
+    await desk.channel.until(lambda: WORDS(Key.CHAT_STILL_RUNNING) in desk.channel.texts[-1])
+    await desk.say("Red")
+    await desk.channel.until(lambda: WORDS(Key.CHAT_LATE, text="I ask.\n\nThanks.") in desk.channel.texts)
+    assert "Red" in results(desk)[0]
 
 
 async def test_a_question_of_somebody_elses_turn_is_not_put_to_this_chat(desk: Bench) -> None:
