@@ -126,3 +126,37 @@ def test_an_unreadable_end_is_an_end() -> None:
 def test_every_reason_has_an_ending(reason: str) -> None:
     reader = read(TurnStart(0, 1), asked(1), TurnEnd(2, 1, str(reason)))
     assert reader.ending is (reason if isinstance(reason, TurnEnding) else TurnEnding.OTHER)
+
+
+def test_a_steered_prompt_that_came_too_late_is_read_in_the_turn_it_opened() -> None:
+    late = RequestId("late")
+    reader = read(TurnStart(0, 1), asked(1), said(2, "one"))
+    reader.steered(late)
+    reader.take(TurnEnd(3, 1, "completed"))
+    assert (reader.ending, reader.begun, reader.on_their_way) == (None, False, ())
+    for item in (TurnStart(4, 2), asked(5, "theirs"), said(6, "theirs", turn=2), TurnEnd(7, 2, "completed")):
+        reader.take(item)
+    assert reader.text() == "one"
+    for item in (TurnStart(8, 3), asked(9, "late"), said(10, "two", turn=3), TurnEnd(11, 3, "completed")):
+        reader.take(item)
+    assert reader.text() == "one\n\ntwo"
+    assert reader.ending is TurnEnding.COMPLETED
+
+
+@pytest.mark.parametrize("reason", ["aborted", "error"])
+def test_a_turn_that_ended_badly_waits_for_nothing(reason: str) -> None:
+    reader = read(TurnStart(0, 1), asked(1))
+    reader.steered(RequestId("late"))
+    reader.take(TurnEnd(2, 1, reason))
+    assert reader.ending is TurnEnding.of(reason)
+
+
+def test_a_steered_prompt_that_joined_or_was_dropped_changes_nothing() -> None:
+    reader = read(TurnStart(0, 1), asked(1))
+    for request in ("joins", "dropped"):
+        reader.steered(RequestId(request))
+    reader.take(asked(2, "joins"))
+    reader.dropped(RequestId("dropped"))
+    reader.dropped(RequestId("never heard of"))
+    reader.take(TurnEnd(3, 1, "completed"))
+    assert reader.ending is TurnEnding.COMPLETED

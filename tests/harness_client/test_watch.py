@@ -12,7 +12,7 @@ from harness_client.clock import SYSTEM_CLOCK
 from harness_client.errors import SessionNotFound, Unreachable
 from harness_client.turn import TurnEnding, TurnReader
 from harness_client.types import Generation, RequestId, SessionId, TextPart
-from harness_client.watch import PromptLost, Watch
+from harness_client.watch import PromptLost, PromptParked, Watch
 from tests.fakes.clock import FakeClock
 from tests.fakes.harness import FakeHarness, Tool, say
 from tests.fakes.harness.dialect import Flavour
@@ -136,6 +136,26 @@ async def test_a_prompt_the_host_never_got_is_lost(host: FakeHarness, client: Ha
     await moved_on(clock, lost)
     with pytest.raises(PromptLost):
         await lost
+    link.cancel()
+    await asyncio.wait([link])
+
+
+async def test_a_prompt_that_a_stop_parked_is_noticed(host: FakeHarness, client: HarnessClient) -> None:
+    session = host.session()
+    hold = asyncio.Event()
+    host.model.script(say("theirs", hold))
+    await client.prompt(SessionId(session.id), [TextPart("theirs")], request=RequestId("theirs"))
+    await host.until(lambda: bool(session.partial))
+    clock = FakeClock()
+    watched = Watched(client, session.id)
+    watch = Watch(client, watched.watch.session, watched.reader, clock, watched.note)
+    link = asyncio.create_task(watch.until_ended(watched.send(), patience=3600))
+    await watch.sent.wait()
+    parked = asyncio.create_task(watch.until_lost())
+    await client.cancel(SessionId(session.id))
+    await moved_on(clock, parked)
+    with pytest.raises(PromptParked):
+        await parked
     link.cancel()
     await asyncio.wait([link])
 
