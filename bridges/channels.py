@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridges.config import QQ, AnyBot, Discord, Slack, Telegram, Weixin
+from bridges.config import QQ, AnyBot, Discord, Slack, Telegram, WeCom, Weixin
 from bridges.message import Channel, Cursors
 from commands.catalog import KNOWN
 from harness_client.clock import Clock
@@ -44,6 +44,8 @@ def build(bot: AnyBot, around: Surroundings) -> Channel:
             return _weixin(bot, around)
         case QQ():
             return _qq(bot, around)
+        case WeCom():
+            return _wecom(bot, around)
         case Slack():
             return _slack(bot, around)
         case Discord():
@@ -76,6 +78,20 @@ def _qq(bot: QQ, around: Surroundings) -> Channel:
 
     application = Application(str(bot.app_id), bot.client_secret.reveal(), bot.endpoints.api, bot.endpoints.token)
     return QQChannel(bot.name, application, cursors=around.cursors, clock=around.clock, hide=around.hide)
+
+
+def _wecom(bot: WeCom, around: Surroundings) -> Channel:
+    from bridges.wecom.channel import WeComChannel  # noqa: PLC0415 - see the module's docstring
+    from bridges.wecom.connection import Credentials  # noqa: PLC0415 - see the module's docstring
+
+    return WeComChannel(
+        bot.name,
+        Credentials(str(bot.bot_id), bot.secret.reveal()),
+        websocket=bot.endpoints.websocket,
+        display_name=bot.display_name,
+        commands=KNOWN,
+        clock=around.clock,
+    )
 
 
 def _slack(bot: Slack, around: Surroundings) -> Channel:

@@ -263,10 +263,11 @@ class DingTalk(Bot, frozen=True, kw_only=True, tag_field="channel", tag="dingtal
 
 
 class WeCom(Bot, frozen=True, kw_only=True, tag_field="channel", tag="wecom"):
-    """A WeCom smart bot on the long connection."""
+    """A WeCom smart bot on the long connection; ``display_name`` is what it is called in groups."""
 
     bot_id: Identifier
     secret: Secret
+    display_name: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] | None = None
     endpoints: WeComEndpoints = WeComEndpoints()
 
 

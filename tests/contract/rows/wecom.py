@@ -1,0 +1,102 @@
+"""WeCom's row: our own client against the fake long connection. The platform never delivers the bot's own messages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bridges.channels import Surroundings, build
+from bridges.config import Identifier, WeCom, WeComEndpoints
+from bridges.message import Channel
+from bridges.secret import Secret
+from bridges.state import BotKey
+from bridges.wecom.channel import WeComChannel
+from commands.model import AttachmentKind, ChatKind, SenderId
+from harness_client.clock import Clock
+from tests.bridges.bench import eventually
+from tests.contract.platform import Platform, Trait
+from tests.contract.rows import Memory
+from tests.fakes.wecom import BOT_ID, SECRET, FakeWeCom, Fault, Obj
+
+LACKS = frozenset({Trait.ECHO})
+GROUP = "group-1"
+
+
+class WeComPlatform:
+    """See :class:`tests.contract.platform.Platform`."""
+
+    bot = BotKey("wecom", "ops")
+    member = SenderId("member")
+    stranger = SenderId("stranger")
+
+    def __init__(self, fake: FakeWeCom) -> None:
+        self.fake = fake
+        self._frames: dict[str, Obj] = {}
+        self._channel: WeComChannel | None = None
+
+    def channel(self, clock: Clock) -> Channel:
+        table = WeCom(
+            name=self.bot.name,
+            bot_id=Identifier(BOT_ID),
+            secret=Secret(SECRET),
+            display_name="Some Bot",
+            endpoints=WeComEndpoints(websocket=self.fake.url),
+        )
+        channel = build(table, Surroundings(Memory(), clock, lambda _: None))
+        assert isinstance(channel, WeComChannel)
+        self._channel = channel
+        return channel
+
+    async def says(
+        self,
+        text: str,
+        *,
+        sender: SenderId | None = None,
+        chat: ChatKind = ChatKind.DIRECT,
+        addressed: bool = True,
+        attachment: AttachmentKind | None = None,
+        id: str | None = None,  # noqa: A002 - the protocol's word
+    ) -> None:
+        if not addressed:
+            return  # the platform tells a bot only of messages that mention it
+        if attachment not in {None, AttachmentKind.IMAGE}:
+            return  # only pictures come with text
+        group = GROUP if chat is ChatKind.GROUP else None
+        piece: Obj = {"msgtype": "text", "text": {"content": f"@Some Bot {text}" if group else text}}
+        body = piece
+        if attachment is not None:
+            image: Obj = {"msgtype": "image", "image": {"url": "https://ww.qpic.cn/x", "aeskey": "AAAA"}}
+            body = {"msgtype": "mixed", "mixed": {"msg_item": [piece, image]}}
+        frame = self.fake.callback(body, sender=sender or self.member, group=group)
+        self._frames[id or ""] = frame
+        await self._deliver(frame)
+
+    async def again(self, id: str) -> None:  # noqa: A002 - the protocol's word
+        await self._deliver(self.fake.again(self._frames[id]))
+
+    async def echo(self) -> None:
+        raise NotImplementedError
+
+    def heard(self, chat: ChatKind = ChatKind.DIRECT, sender: SenderId | None = None) -> list[str]:
+        return self.fake.texts(GROUP if chat is ChatKind.GROUP else sender or self.member)
+
+    def glimpsed(self) -> list[str]:
+        return [text for said in self.fake.said if said.chat == self.member for text in said.states]
+
+    def refuse(self, nth: int) -> None:
+        self.fake.fail("aibot_respond_msg", *[None] * (nth - 1), Fault(code=40058))
+
+    async def _deliver(self, frame: Obj) -> None:
+        await self.fake.deliver(frame)
+        await self.fake.read()
+        assert self._channel is not None
+        waiting = self._channel._waiting
+        await eventually(lambda: not waiting)
+
+
+@asynccontextmanager
+async def platform() -> AsyncIterator[Platform]:
+    async with FakeWeCom() as fake:
+        yield WeComPlatform(fake)
+        assert not fake.violations
+        assert not fake.hanging
