@@ -137,7 +137,8 @@ async def test_in_a_group_the_notice_wins_and_nothing_is_read(kind: ChatKind, ty
 
 @pytest.mark.parametrize("attachment", AttachmentKind)
 async def test_a_message_with_an_attachment_is_refused(attachment: AttachmentKind) -> None:
-    rig, host = Rig(ScriptedHost([])), ScriptedHost([])
+    host = ScriptedHost([])
+    rig = Rig(host)
     assert reply(await rig.ask("/history", attachments=frozenset({attachment}))) == ZH(Key.CHAT_TEXT_ONLY)
     assert reply(await rig.ask("/history 0", attachments=frozenset({attachment}))) == ZH(Key.HISTORY_USAGE)
     assert host.reads == []
