@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridges.config import QQ, AnyBot, Discord, Slack, Telegram, WeCom, Weixin
+from bridges.config import QQ, AnyBot, Discord, Slack, Telegram, WeCom, Weixin, WhatsApp
 from bridges.message import Channel, Cursors
 from commands.catalog import KNOWN
 from harness_client.clock import Clock
@@ -33,7 +33,7 @@ class NotServed(Exception):
     """This version has no module for the channel."""
 
 
-def build(bot: AnyBot, around: Surroundings) -> Channel:
+def build(bot: AnyBot, around: Surroundings) -> Channel:  # noqa: PLR0911 - one a channel
     """Return the channel of a configured bot, not yet connected. Raises NotServed."""
     match bot:
         case Telegram():
@@ -50,6 +50,8 @@ def build(bot: AnyBot, around: Surroundings) -> Channel:
             return _slack(bot, around)
         case Discord():
             return _discord(bot, around)
+        case WhatsApp():
+            return _whatsapp(bot, around)
         case _:
             raise NotServed(bot.channel)
 
@@ -117,5 +119,20 @@ def _discord(bot: Discord, around: Surroundings) -> Channel:
         api=bot.endpoints.api,
         gateway=bot.endpoints.gateway,
         cursors=around.cursors,
+        clock=around.clock,
+    )
+
+
+def _whatsapp(bot: WhatsApp, around: Surroundings) -> Channel:
+    from bridges.text.whatsapp import WhatsAppChannel  # noqa: PLC0415 - see the module's docstring
+    from bridges.text.whatsapp_webhook import Door  # noqa: PLC0415 - see the module's docstring
+
+    listen, app_secret, verify_token = bot.listen, bot.app_secret.reveal(), bot.verify_token.reveal()
+    return WhatsAppChannel(
+        bot.name,
+        number_id=str(bot.phone_number_id),
+        access_token=bot.access_token.reveal(),
+        door=Door(listen.host, listen.port, bot.path, app_secret, verify_token),
+        api=bot.endpoints.api,
         clock=around.clock,
     )

@@ -10,6 +10,7 @@ from bridges.bot import RunningBot
 from bridges.config import APP
 from bridges.message import InboundMessage
 from bridges.preferences import StoredAdmissions, StoredPreferences
+from bridges.split import joined
 from commands.batch import Batches
 from commands.catalog import COMMANDS, refusal
 from commands.model import CommandRequest, Gate, Outcome, Services, ShownLists, Turns
@@ -65,7 +66,7 @@ class CommandDesk:
             past=bot.archives.of((await bot.place(message.chat)).folder) if bot.archives else None,
         )
         result = await command.run(request, services)
-        await bot.replies.reply(message.reply_to, result.segments)
+        await bot.replies.reply(message.reply_to, joined(result.segments, bot.channel.limits))
         return result.outcome
 
     async def say(self, message: InboundMessage, key: Key, **values: str) -> Outcome:

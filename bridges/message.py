@@ -147,12 +147,14 @@ class ChannelStopped(Exception):
 class Limits:
     """What one message of the platform holds and how often one may be sent.
 
-    ``text`` in ``unit``; ``gap`` is the least time in seconds between two sends to one chat.
+    ``text`` in ``unit``; ``gap`` is the least time in seconds between two sends to one chat. ``joins``: so few messages
+    may be sent that a command's reply goes out in as few as hold it, whatever its segments.
     """
 
     text: int
     unit: str = "utf-16"
     gap: float = 0.0
+    joins: bool = False
 
 
 class Channel(Protocol):

@@ -16,6 +16,11 @@ def split_lossless(text: str, limits: Limits) -> tuple[str, ...]:
     return split(text, _units(limits))
 
 
+def joined(segments: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
+    """Return the segments of a composed reply as few messages where the platform wants few, else as they are."""
+    return split_lossless("".join(segments), limits) if limits.joins else segments
+
+
 def split_answer(text: str, limits: Limits) -> tuple[str, ...]:
     """Cut a model's answer, never none: a code fence that a cut leaves open is closed, and opened again behind it."""
     limit = _units(limits)

@@ -28,7 +28,9 @@ class Trait(StrEnum):
     STREAMING = auto()
     """An answer is seen while it grows."""
     SEGMENTS = auto()
-    """A reply of several segments is several messages."""
+    """A command's reply of several segments is several messages."""
+    PAGES = auto()
+    """A long answer is several messages."""
     ENDLESS = auto()
     """As many messages as it takes may follow one message of a person."""
 

@@ -23,6 +23,7 @@ from tests.contract.platform import Platform, Trait
 LACKS = frozenset({
     Trait.GROUPS, Trait.STRANGERS, Trait.ATTACHMENTS, Trait.REDELIVERY, Trait.ECHO, Trait.REFUSALS, Trait.STREAMING,
     Trait.SEGMENTS,
+    Trait.PAGES,
 })  # fmt: skip
 
 
