@@ -23,8 +23,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 def patch(workspace: Path) -> str:
     """Return the README's patch, with this machine's paths in it."""
-    (block,) = re.findall(r"```yaml\n(.*?)```", texts()["README.md"], re.DOTALL)
-    ours = block.replace("command: harness-im", f"command: {sys.executable}")
+    block = re.search(r"```yaml\n(.*?)```", texts()["README.md"], re.DOTALL)
+    assert block is not None
+    ours = str(block[1]).replace("command: harness-im", f"command: {sys.executable}")
     return ours.replace("args: [mcp,", "args: [-m, bridges.cli, mcp,").replace("/path/to/workspace", str(workspace))
 
 
