@@ -6,10 +6,11 @@ Data and codes only. Whatever takes time runs off the event loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from archive.answers import ReadAnswer, RefreshAnswer, SearchAnswer, SummarizeAnswer
 from archive.files import ArchiveFolder
@@ -24,7 +25,16 @@ from archive.sources.dsh_remote import SessionReader
 from archive.sources.pi_locate import PiHome
 from archive.summaries import Run, failed_before
 from archive.writers import Writer
+from harness_client.clock import SYSTEM_CLOCK, Clock
 from harness_client.offload import offload
+
+Work = Literal["search", "refresh"]
+Observe = Callable[[Work, Host, float], None]
+"""Told the seconds of a search, once for each host whose archives it looked through, and of each host's refresh."""
+
+
+def unobserved(work: Work, host: Host, seconds: float) -> None:
+    """Tell nobody."""
 
 
 class Native(Protocol):
@@ -70,8 +80,17 @@ class RemoteDsh:
 class HistoryService:
     """The history of one workspace. ``current`` are the hosts whose sessions a search brings in first."""
 
-    def __init__(self, workspace: Path, current: Mapping[Host, Native]) -> None:
+    def __init__(
+        self,
+        workspace: Path,
+        current: Mapping[Host, Native],
+        *,
+        observe: Observe = unobserved,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
         self.workspace = workspace
+        self._observe = observe
+        self._clock = clock
         self._current = current
         self._folders = {host: ArchiveFolder(workspace, host) for host in Host}
         self._shelves = Shelves(self._folders)
@@ -83,8 +102,9 @@ class HistoryService:
         if refresh:
             for report in await self._refresh(tuple(self._current), progress):
                 notices += report.warnings
-        library = await offload(self._shelves.open)
-        return await offload(partial(search, library.with_notices(tuple(notices)), asked))
+        with self._observed("search", (asked.host,) if asked.host else tuple(Host)):
+            library = await offload(self._shelves.open)
+            return await offload(partial(search, library.with_notices(tuple(notices)), asked))
 
     async def read(self, asked: Read) -> ReadAnswer:
         """Read a node of the archives as they stand. Raises BadRequest."""
@@ -103,7 +123,20 @@ class HistoryService:
             # A workspace of another machine, or one that is gone: nothing read of it could be kept.
             return [Report(host, 0, 0, 0, 0, 0, (Notice(Code.ARCHIVE_NOT_SAVED, host),)) for host in hosts]
         async with self._scanning:
-            return [await self._current[host].refresh(self._folders[host], self.workspace, progress) for host in hosts]
+            return [await self._refresh_one(host, progress) for host in hosts]
+
+    async def _refresh_one(self, host: Host, progress: Progress | None) -> Report:
+        with self._observed("refresh", (host,)):
+            return await self._current[host].refresh(self._folders[host], self.workspace, progress)
+
+    @contextmanager
+    def _observed(self, work: Work, hosts: Iterable[Host]) -> Iterator[None]:
+        began = self._clock.monotonic()
+        try:
+            yield
+        finally:
+            for host in hosts:
+                self._observe(work, host, self._clock.monotonic() - began)
 
     async def _told(self, report: Report) -> RefreshAnswer:
         """Tell a report, with what is still wrong with summaries: a refresh mends none."""

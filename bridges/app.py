@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,6 +21,7 @@ from bridges.idle import UNWATCHED, Activity, IdleSummaries
 from bridges.intake import Intake, Policy
 from bridges.log import LoggedReferences, Redactor
 from bridges.message import Channel, EventId
+from bridges.observer import UNOBSERVED, Observer
 from bridges.split import split_lossless
 from bridges.state import BotKey, State
 from bridges.state.sqlite import open_state
@@ -51,6 +52,7 @@ class Parts:
     clock: Clock = SYSTEM_CLOCK
     archives: Archives | None = None
     activity: Activity = UNWATCHED
+    observer: Observer = UNOBSERVED
 
     def bot(self, key: BotKey, channel: Channel, replies: Delivery, *, workspace: str | None = None) -> RunningBot:
         """Wire one bot; ``workspace`` is its own in the configuration."""
@@ -67,6 +69,7 @@ class Parts:
             mint=mint,
             archives=self.archives,
             activity=self.activity,
+            observer=self.observer,
         )
 
 
@@ -77,7 +80,12 @@ def mint() -> str:
 
 @asynccontextmanager
 async def open_parts(
-    config: Config, environ: Mapping[str, str], redact: Redactor, *, demo_model: bool = False
+    config: Config,
+    environ: Mapping[str, str],
+    redact: Redactor,
+    *,
+    demo_model: bool = False,
+    observer: Observer = UNOBSERVED,
 ) -> AsyncIterator[Parts]:
     """Open state and host. Raises StateError, HarnessError of the first contact, EmbeddedError."""
     workspace = config.harness.workspace or str(Path.cwd())
@@ -85,24 +93,25 @@ async def open_parts(
         state = await stack.enter_async_context(open_state(config.state.path))
         if config.harness.address is None:
             host = await _own_host(stack, config, environ, workspace, demo_model=demo_model)
-            harness = await _connect(stack, await host.address(), redact)
+            harness = await _connect(stack, await host.address(), redact, observer)
             host.on_restart(partial(_move, harness, redact))
-            archives = Archives(LocalDsh(host.dsh_home))
+            archives = Archives(LocalDsh(host.dsh_home), observe=observer.archived)
         else:
-            harness = await _connect(stack, config.harness.address, redact)
-            archives = Archives(RemoteDsh(harness))
+            harness = await _connect(stack, config.harness.address, redact, observer)
+            archives = Archives(RemoteDsh(harness), observe=observer.archived)
         await harness.health()
         # The demo model condenses nothing: it would fill the archive with echoes.
         author = None if demo_model or not config.summaries.idle else writer(Host.DSH, config.summaries, environ)
         activity: Activity = UNWATCHED
         if author is not None:
             activity = await stack.enter_async_context(IdleSummaries(harness, archives, author, SYSTEM_CLOCK))
-        yield Parts(harness, state, config.language, workspace, archives=archives, activity=activity)
+        shared = Parts(harness, state, config.language, workspace)
+        yield replace(shared, archives=archives, activity=activity, observer=observer)
 
 
-async def _connect(stack: AsyncExitStack, address: Address, redact: Redactor) -> HarnessClient:
+async def _connect(stack: AsyncExitStack, address: Address, redact: Redactor, observer: Observer) -> HarnessClient:
     redact.hide(address.token or "")
-    return await stack.enter_async_context(HarnessClient(address))
+    return await stack.enter_async_context(HarnessClient(address, observe=observer.requested))
 
 
 def _move(harness: HarnessClient, redact: Redactor, address: Address) -> None:

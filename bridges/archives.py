@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from archive.model import Host
-from archive.service import HistoryService, LocalDsh, LocalPi, Native
+from archive.service import HistoryService, LocalDsh, LocalPi, Native, Observe, unobserved
 from archive.sources.pi_locate import PiHome
 from archive.writers import Writer
 from archive.writers.endpoint import EndpointWriter
@@ -26,15 +26,17 @@ PI_SESSION: Final = "PBOT_PI_SESSION"
 class Archives:
     """The services of a bridge's workspaces; dsh is current for all of them."""
 
-    def __init__(self, dsh: Native) -> None:
+    def __init__(self, dsh: Native, *, observe: Observe = unobserved) -> None:
         self._dsh = dsh
+        self._observe = observe
         self._services: OrderedDict[str, HistoryService] = OrderedDict()
 
     def of(self, workspace: str) -> HistoryService:
         """Return the history of a workspace."""
         service = self._services.get(workspace)
         if service is None:
-            service = self._services[workspace] = HistoryService(Path(workspace), {Host.DSH: self._dsh})
+            service = HistoryService(Path(workspace), {Host.DSH: self._dsh}, observe=self._observe)
+            self._services[workspace] = service
         self._services.move_to_end(workspace)
         while len(self._services) > WORKSPACES:
             self._services.popitem(last=False)

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from bridges.archives import Archives
 from bridges.idle import UNWATCHED, Activity
 from bridges.message import Channel, ReplyTarget
+from bridges.observer import UNOBSERVED, Observer
 from bridges.state import BotKey, State
 from commands.model import ChatKey, Place, References, SenderId
 from harness_client.client import HarnessClient
@@ -46,6 +47,7 @@ class RunningBot:
     archives: Archives | None = None
     """Where past questions and answers are; None where nothing is kept."""
     activity: Activity = UNWATCHED
+    observer: Observer = UNOBSERVED
 
     async def words(self, chat: ChatKey) -> Words:
         """Return the words of the language this chat chose, or of the configured one."""

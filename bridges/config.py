@@ -6,6 +6,7 @@ which may be a secret somebody put on the wrong line.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 import tomllib
@@ -64,6 +65,14 @@ class Listen:
             raise ValueError("listen")
         self.host = match[1].strip("[]")
         self.port = int(match[2])
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Listen) and (other.host, other.port) == (self.host, self.port)
@@ -128,9 +137,13 @@ class StateFile(Section, frozen=True, kw_only=True):
 
 
 class Metrics(Section, frozen=True, kw_only=True):
-    """``[metrics]``; absent means off."""
+    """``[metrics]``; absent means off. Without a login of its own it is for this machine only."""
 
     listen: Listen
+
+    def __post_init__(self) -> None:
+        if not self.listen.is_loopback:
+            raise Wrong("listen", Key.CONFIG_NOT_LOOPBACK)
 
 
 class Summaries(Section, frozen=True, kw_only=True):

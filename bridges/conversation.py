@@ -96,6 +96,11 @@ class Conversations:
         self.ends = TurnEnds(bot, tasks)
         self.interactions = Interactions(bot, tasks)
 
+    @property
+    def waiting(self) -> int:
+        """Return how many messages wait in all chats."""
+        return sum(len(chat.queue) for chat in self._chats.values())
+
     def submit(self, waiting: Waiting) -> bool:
         """Queue a message; False when its chat or the bot has too many already, and nothing was done."""
         key = waiting.message.chat

@@ -156,6 +156,11 @@ class Delivery:
         """Deliver, and say whether all of it was sent, or will be."""
         return (await self.deliver(target, segments, aside=aside)).complete
 
+    @property
+    def waiting(self) -> int:
+        """Return how many deliveries are under way or wait."""
+        return sum(len(chat.jobs) for chat in self._chats.values())
+
     async def close(self, seconds: float) -> None:
         """Take nothing more, give what waits at most ``seconds``, then give it up. Again is no error."""
         self._closed = True

@@ -283,7 +283,7 @@ class Intake:
             try:
                 if before is not None:
                     await before.wait()
-                outcome = await self._desk.run(message, command, may)
+                outcome = await self._observed(message, command, may)
                 if changing is not None:
                     await self.conversations.interactions.moved(message.chat)
                 return outcome
@@ -291,6 +291,16 @@ class Intake:
                 self._changed(message.chat, changing)
 
         return in_order
+
+    async def _observed(self, message: InboundMessage, command: Recognised, may: Rights) -> Outcome:
+        bot, outcome = self._bot, Outcome.FAILED
+        began = bot.clock.monotonic()
+        try:
+            outcome = await self._desk.run(message, command, may)
+        finally:
+            seconds = bot.clock.monotonic() - began
+            bot.observer.commanded(message.chat.channel, command.name, outcome, seconds)
+        return outcome
 
     async def _recover(self, turn: Turn, changing: asyncio.Event | None) -> None:
         try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import structlog
@@ -12,13 +13,13 @@ import structlog
 from bridges.app import FAREWELL_SECONDS, Parts
 from bridges.delivery import Delivery
 from bridges.intake import Intake, Policy
-from bridges.message import Acceptance, Channel, EventId, InboundMessage, PublishesCommands
+from bridges.message import Acceptance, Channel, InboundMessage, PublishesCommands
+from bridges.observer import Observer
 from bridges.split import split_lossless
 from bridges.state import BotKey
 from bridges.supervise import Health, Link, Supervisor
 from commands.catalog import COMMANDS
 from commands.help import menu
-from commands.model import Outcome
 from i18n import Language, Words
 
 DRAIN_SECONDS: Final = 5.0
@@ -26,14 +27,6 @@ DRAIN_SECONDS: Final = 5.0
 
 RESTART_SECONDS: Final = 5.0
 """How long a bot rests after a fault of our own took all its tasks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observer:
-    """Told what happens at one bot."""
-
-    accepted: Callable[[InboundMessage, Acceptance], None] = lambda message, acceptance: None
-    settled: Callable[[EventId, Outcome], None] = lambda event, outcome: None
 
 
 class ServedBot:
@@ -50,15 +43,20 @@ class ServedBot:
         workspace: str | None = None,
         observer: Observer | None = None,
     ) -> None:
-        self._parts = parts
+        self._parts = replace(parts, observer=observer or parts.observer)
         self._key = key
         self._channel = channel
         self._policy = policy
         self._redact = redact
         self._workspace = workspace
-        self._observer = observer or Observer()
         self._health = Health(key, Link.CLOSED, parts.clock.time())
         self._supervisor: Supervisor | None = None
+        self._queued: Callable[[], int] = lambda: 0
+
+    @property
+    def waiting(self) -> int:
+        """Return how many messages wait for their turn and how many replies for theirs, together."""
+        return self._queued()
 
     @property
     def health(self) -> Health:
@@ -90,14 +88,17 @@ class ServedBot:
             await asyncio.wait({work, stopping})
 
     async def _work(self, stop: asyncio.Event) -> None:
-        delivery = Delivery(self._channel, split_lossless, clock=self._parts.clock)
+        observer = self._parts.observer
+        sent = partial(observer.sent, self._key.channel)
+        delivery = Delivery(self._channel, split_lossless, clock=self._parts.clock, observe=sent)
         bot = self._parts.bot(self._key, self._channel, delivery, workspace=self._workspace)
         supervisor: Supervisor | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
-                intake = Intake(bot, self._policy, tasks, settled=self._observer.settled)
+                intake = Intake(bot, self._policy, tasks, settled=observer.settled)
+                self._queued = lambda: intake.conversations.waiting + delivery.waiting
                 await intake.inherit()
-                inbox = _Entrance(intake, self._channel, self._parts.language, self._observer, tasks)
+                inbox = _Entrance(intake, self._channel, self._parts.language, observer, tasks)
                 supervisor = Supervisor(self._key, self._channel, inbox, redact=self._redact, clock=self._parts.clock)
                 self._supervisor = supervisor
                 link = tasks.create_task(supervisor.keep_running())

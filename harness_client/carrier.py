@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final, TypeVar
@@ -19,6 +19,7 @@ import msgspec
 from aiohttp.http_exceptions import ContentEncodingError
 
 from harness_client.address import Address
+from harness_client.clock import SYSTEM_CLOCK, Clock
 from harness_client.decode import JsonText, off_loop
 from harness_client.errors import (
     Forbidden,
@@ -46,6 +47,17 @@ _STEPS: Final = 4
 """Levels read piece by piece: envelope, result, value, list; what is left is one row or one event."""
 
 T = TypeVar("T")
+
+Observe = Callable[[str, str, float], None]
+"""Told of each request: its method, its end and the seconds it took.
+
+The end is ``ok``, the :class:`Code` of the error, or ``interrupted`` by the deadline or the end of its caller. Both are
+of closed sets: no id is ever among them. A refusal inside a page, which is read elsewhere, counts as ``ok``.
+"""
+
+
+def unobserved(method: str, end: str, seconds: float) -> None:
+    """Tell nobody."""
 
 
 class WireError(msgspec.Struct):
@@ -77,9 +89,11 @@ class HostRefused(Exception):
 class Carrier:
     """HTTP to one host. Retries nothing: a POST here may take effect twice."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, clock: Clock = SYSTEM_CLOCK, observe: Observe = unobserved) -> None:
         """Open no connection yet; must be made inside a running event loop."""
         self.address = address
+        self._clock = clock
+        self._observe = observe
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(keepalive_timeout=KEEPALIVE_SECONDS, limit=CONNECTIONS),
             cookie_jar=aiohttp.CookieJar(unsafe=True),  # the host is an IP address; its cookie is bound to it
@@ -95,18 +109,39 @@ class Carrier:
 
         ``request`` becomes the envelope's ``rpcId``.
         """
-        try:
-            return unwrap(await parse(await self.fetch(method, payload, request=request)), method)
-        except HostRefused as refused:
-            raise refusal(refused.error.code, method) from None
+        with self._observed(method):
+            try:
+                return unwrap(await parse(await self._fetch(method, payload, request)), method)
+            except HostRefused as refused:
+                raise refusal(refused.error.code, method) from None
 
-    async def fetch(self, method: str, payload: object, *, request: str | None = None) -> bytes:
+    async def fetch(self, method: str, payload: object) -> bytes:
         """Call ``method`` and return the whole body of its answer, not decoded."""
-        rpc = request or str(uuid.uuid4())
-        return await self.post(method, {"type": "client-request", "rpcId": rpc, "method": method, "payload": payload})
+        with self._observed(method):
+            return await self._fetch(method, payload, None)
 
     async def post(self, path: str, body: object) -> bytes:
         """POST JSON to ``/api/<path>`` and return the JSON body of a 200."""
+        with self._observed(path):
+            return await self._post(path, body)
+
+    async def _fetch(self, method: str, payload: object, request: str | None) -> bytes:
+        rpc = request or str(uuid.uuid4())
+        return await self._post(method, {"type": "client-request", "rpcId": rpc, "method": method, "payload": payload})
+
+    @contextmanager
+    def _observed(self, method: str) -> Iterator[None]:
+        began, end = self._clock.monotonic(), "interrupted"
+        try:
+            yield
+            end = "ok"
+        except HarnessError as error:
+            end = error.code
+            raise
+        finally:
+            self._observe(method, end, self._clock.monotonic() - began)
+
+    async def _post(self, path: str, body: object) -> bytes:
         url = f"{self.address.base}/api/{path}"
         headers = {"Content-Type": "application/json"}
         with mapped(path):
@@ -119,7 +154,7 @@ class Carrier:
     async def index(self, params: Mapping[str, str]) -> tuple[int, str]:
         """GET the host's root, follow no redirect, keep the cookies it sets; return status and page."""
         # A cause would quote the URL, and with it the token.
-        with mapped("login", quiet=True):
+        with self._observed("login" if params else "index"), mapped("login", quiet=True):
             async with self._http.get(f"{self.address.base}/", params=params, allow_redirects=False) as response:
                 return response.status, (await _read(response, "login")).decode(errors="replace")
 

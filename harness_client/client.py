@@ -15,7 +15,7 @@ from typing import Final, Self, TypeVar
 
 from harness_client.address import Address
 from harness_client.answers import complete
-from harness_client.carrier import Carrier
+from harness_client.carrier import Carrier, Observe, unobserved
 from harness_client.clock import SYSTEM_CLOCK, Clock
 from harness_client.dialect import Dialect
 from harness_client.errors import Refused, SessionNotFound, TimedOut, Unauthorized
@@ -82,15 +82,16 @@ T = TypeVar("T")
 class HarnessClient:
     """Typed calls to one host. Use as an async context manager; safe for concurrent calls in one loop."""
 
-    def __init__(self, address: Address, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, address: Address, *, clock: Clock = SYSTEM_CLOCK, observe: Observe = unobserved) -> None:
         self.address = address
         self.clock = clock
+        self._observe = observe
         self._open: Carrier | None = None
         self._dialect: Dialect | None = None
         self._logging_in = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
-        self._open = Carrier(self.address)
+        self._open = Carrier(self.address, clock=self.clock, observe=self._observe)
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -47,6 +47,7 @@ class Key(StrEnum):
     CONFIG_TWICE = "config.twice"
     CONFIG_NOTHING_THERE = "config.nothing_there"
     CONFIG_EMBEDDED_URL = "config.embedded_url"
+    CONFIG_NOT_LOOPBACK = "config.not_loopback"
 
     STATE_LOCKED = "state.locked"
     STATE_NEWER = "state.newer"
@@ -326,6 +327,8 @@ class Key(StrEnum):
     RUN_STOPPED = "run.stopped"
     RUN_NOT_SERVED = "run.not_served"
     RUN_NO_BOTS = "run.no_bots"
+    RUN_MONITORED = "run.monitored"
+    RUN_CANNOT_LISTEN = "run.cannot_listen"
 
     ASKED_IN_GROUP = "asked.in_group"
     ASKED_STUCK = "asked.stuck"

@@ -6,9 +6,10 @@ import asyncio
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -16,10 +17,11 @@ from bridges.access import Policies
 from bridges.app import Parts, open_parts
 from bridges.channels import NotServed, Surroundings, build
 from bridges.cli.problems import worded
-from bridges.config import AnyBot, Config, environment, load, locate
+from bridges.config import AnyBot, Config, Listen, environment, load, locate
 from bridges.config_error import ConfigError
 from bridges.intake import Policy
 from bridges.log import Redactor, logging_to
+from bridges.observer import UNOBSERVED
 from bridges.serve import ServedBot, serve
 from bridges.state import BotKey, StateError
 from bridges.supervise import Health, Link
@@ -28,6 +30,9 @@ from harness_client.errors import HarnessError
 from harness_client.types import Health as HostHealth
 from i18n import Key, Language, Words
 
+if TYPE_CHECKING:
+    from bridges.metrics import Metrics
+
 OK, FAILED, MISUSED = 0, 1, 2
 
 READY_SECONDS: Final = 10.0
@@ -35,6 +40,15 @@ READY_SECONDS: Final = 10.0
 
 LOOK_SECONDS: Final = 0.02
 """How often it looks; nothing announces that the last of several links is up."""
+
+
+class CannotListen(Exception):
+    """The address of ``[metrics]`` cannot be had; ``reason`` is the class of the system's error."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(address)
+        self.address = address
+        self.reason = reason
 
 
 def serve_all(path: Path | None) -> int:
@@ -58,20 +72,50 @@ async def _run(config: Config, path: Path | None, words: Words, redact: Redactor
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     address = config.harness.address
+    metrics = _metrics() if config.metrics else None
+    observer = metrics.observer if metrics else UNOBSERVED
     try:
-        async with open_parts(config, environment(), redact) as parts:
+        async with AsyncExitStack() as stack:
+            parts = await stack.enter_async_context(open_parts(config, environment(), redact, observer=observer))
             await parts.state.bots.settle([_key(bot) for bot in config.bots])
+            figures: str | None = None
             policies = Policies.following(path, environment())
             served, unknown = _bots(config, parts, policies, redact)
             host = await parts.harness.health()
+            if config.metrics and metrics:
+                figures = await _monitored(stack, config.metrics.listen, metrics, parts, served)
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(serve(served, stop))
                 await _settled(parts, served, stop)
                 click.echo(_ready(parts, host, served, unknown, words))
+                if figures is not None:
+                    click.echo(words(Key.RUN_MONITORED, address=figures))
     except (StateError, HarnessError, EmbeddedError) as error:
         click.echo(worded(error, words, address=address.base if address else "127.0.0.1"), err=True)
         return FAILED
+    except CannotListen as error:
+        click.echo(words(Key.RUN_CANNOT_LISTEN, address=error.address, reason=error.reason), err=True)
+        return FAILED
     return OK
+
+
+def _metrics() -> Metrics:
+    from bridges.metrics import Metrics  # noqa: PLC0415 - its library is loaded only where figures are wanted
+
+    return Metrics()
+
+
+async def _monitored(
+    stack: AsyncExitStack, listen: Listen, metrics: Metrics, parts: Parts, served: Sequence[ServedBot]
+) -> str:
+    """Serve figures and health until ``stack`` closes; return the base address. Raises CannotListen."""
+    from bridges.monitoring import Monitor, monitored  # noqa: PLC0415 - as above
+
+    monitor = Monitor(metrics, parts.harness, served, parts.clock)
+    try:
+        return await stack.enter_async_context(monitored(monitor, listen))
+    except OSError as error:
+        raise CannotListen(f"{listen.host}:{listen.port}", type(error).__name__) from error
 
 
 def _key(bot: AnyBot) -> BotKey:

@@ -24,7 +24,8 @@ from bridges.message import (
     ReplyTarget,
     SendOutcome,
 )
-from bridges.serve import DRAIN_SECONDS, RESTART_SECONDS, Observer, ServedBot, serve
+from bridges.observer import Observer
+from bridges.serve import DRAIN_SECONDS, RESTART_SECONDS, ServedBot, serve
 from bridges.state import BotKey
 from bridges.state.sqlite import open_state
 from bridges.supervise import Link

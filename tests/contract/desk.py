@@ -12,7 +12,8 @@ from bridges.app import Parts
 from bridges.config import Access
 from bridges.intake import Policy
 from bridges.message import Acceptance, EventId, InboundMessage
-from bridges.serve import Observer, ServedBot
+from bridges.observer import Observer
+from bridges.serve import ServedBot
 from bridges.state import State
 from bridges.state.sqlite import open_state
 from bridges.supervise import Link
