@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Final
 
 import structlog
 
 from bridges.message import Acceptance, Channel, ChannelStopped, InboundMessage, Inbox, Stop
-from bridges.state.model import BotKey
+from bridges.state.model import BotKey, Health, Link
 from harness_client.clock import SYSTEM_CLOCK, Clock
+
+__all__ = ["Health", "Link", "Supervisor"]
 
 FIRST_DELAY: Final = 1.0
 LONGEST_DELAY: Final = 60.0
@@ -24,30 +25,6 @@ STOP_SECONDS: Final = 5.0
 """How long a channel may take to end when it is told to; then it is left behind."""
 
 ERROR_LENGTH: Final = 300
-
-
-class Link(StrEnum):
-    """What a bot's link is doing."""
-
-    CONNECTING = "connecting"
-    UP = "up"
-    WAITING = "waiting"
-    STOPPED = "stopped"
-    """Until a person acts: see ``Health.why`` and ``Health.error``."""
-    CLOSED = "closed"
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """A snapshot for ``/status``, ``doctor`` and metrics. Times in seconds since the epoch; no secrets."""
-
-    bot: BotKey
-    link: Link
-    since: float
-    last_event: float | None = None
-    error: str | None = None
-    """The last failure, also of a link that is up again."""
-    why: Stop | None = None
 
 
 class Supervisor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from bridges.cli.bots import bots, sessions
 from bridges.cli.chat import chat
 from bridges.cli.history import history, mcp
 from bridges.cli.login import login
@@ -18,10 +19,12 @@ def main() -> None:
     """Connect people's chats with the DeepSeek Harness."""
 
 
+main.add_command(bots)
 main.add_command(chat)
 main.add_command(login)
 main.add_command(pair)
 main.add_command(history)
 main.add_command(mcp)
 main.add_command(run)
+main.add_command(sessions)
 main.add_command(slack)

@@ -11,20 +11,12 @@ from rich.text import Text
 
 from archive.answers import Child, Parent, ReadAnswer, SearchAnswer, Warned
 from archive.fold import fold, spans
+from bridges.cli.table import console as _console
 from commands import archive_words
 from commands.cleaning import clean, one_line
 from i18n import Key, Words
 
 _HIT: Final = "bold reverse"
-_WIDE: Final = 500
-"""Columns where no terminal sets a limit: one result, one line."""
-
-
-def _console(*, stderr: bool = False) -> Console:
-    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console.width = _WIDE
-    return console
 
 
 def search(answer: SearchAnswer, query: str, words: Words) -> None:

@@ -21,6 +21,7 @@ from bridges.config import AnyBot, Config, Listen, environment, load, locate
 from bridges.config_error import ConfigError
 from bridges.intake import Policy
 from bridges.log import Redactor, logging_to
+from bridges.noting import keep_noted
 from bridges.observer import UNOBSERVED
 from bridges.serve import ServedBot, serve
 from bridges.state import BotKey, StateError
@@ -85,7 +86,11 @@ async def _run(config: Config, path: Path | None, words: Words, redact: Redactor
             if config.metrics and metrics:
                 figures = await _monitored(stack, config.metrics.listen, metrics, parts, served)
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(serve(served, stop))
+                serving = tasks.create_task(serve(served, stop))
+                noting = tasks.create_task(
+                    keep_noted(parts.state.healths, lambda: [bot.health for bot in served], parts.clock)
+                )
+                serving.add_done_callback(lambda _: noting.cancel())
                 await _settled(parts, served, stop)
                 click.echo(_ready(parts, host, served, unknown, words))
                 if figures is not None:

@@ -18,6 +18,7 @@ _FORGET: Final = (
     "DELETE FROM cursor WHERE channel = ? AND bot = ?",
     "DELETE FROM pairing_code WHERE channel = ? AND bot = ?",
     "DELETE FROM pairing WHERE channel = ? AND bot = ?",
+    "DELETE FROM health WHERE channel = ? AND bot = ?",
     "UPDATE bot SET present = 0, workspace = NULL, incarnation = incarnation + 1 WHERE channel = ? AND name = ?",
 )
 """All that is kept for one bot but its claims: a message must not run again because its bot was renamed back."""
@@ -54,6 +55,17 @@ class SqliteChats:
             query = "SELECT language, workspace, preset FROM chat WHERE channel = ? AND bot = ? AND chat = ?"
             language, workspace, preset = db.execute(query, _row(chat)).fetchone() or (None, None, None)
             return Settings(Language(language) if language else None, workspace, preset)
+
+        return await self._database.run(work)
+
+    async def bound(self) -> tuple[tuple[ChatKey, SessionId], ...]:
+        """See :meth:`Chats.bound`."""
+
+        def work(db: sqlite3.Connection) -> tuple[tuple[ChatKey, SessionId], ...]:
+            rows = db.execute(
+                "SELECT channel, bot, chat, session FROM chat WHERE session IS NOT NULL ORDER BY channel, bot, chat"
+            )
+            return tuple((ChatKey(channel, bot, chat), SessionId(session)) for channel, bot, chat, session in rows)
 
         return await self._database.run(work)
 

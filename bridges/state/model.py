@@ -12,7 +12,7 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from bridges.message import Cursors, EventId, ReplyTarget, SentId
+from bridges.message import Cursors, EventId, ReplyTarget, SentId, Stop
 from commands.model import Binding, Bindings, ChatKey, SenderId
 from harness_client.types import RequestId, SessionId
 from i18n import Language
@@ -32,6 +32,48 @@ class BotKey:
 
     def __str__(self) -> str:
         return f"{self.channel}/{self.name}"
+
+
+class Link(StrEnum):
+    """What a bot's link is doing."""
+
+    CONNECTING = "connecting"
+    UP = "up"
+    WAITING = "waiting"
+    STOPPED = "stopped"
+    """Until a person acts: see ``Health.why`` and ``Health.error``."""
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A snapshot for the ready line, ``bots`` and metrics. Times in seconds since the epoch; no secrets."""
+
+    bot: BotKey
+    link: Link
+    since: float
+    last_event: float | None = None
+    error: str | None = None
+    """The last failure, also of a link that is up again."""
+    why: Stop | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """How a bot was at a time, in seconds since the epoch."""
+
+    health: Health
+    at: float
+
+
+class Healths(Protocol):
+    """How the bots are, for the operator's program beside the one that runs them."""
+
+    async def note(self, healths: Iterable[Health]) -> None:
+        """Write down how bots are now, each in place of what was noted before."""
+
+    async def noted(self) -> tuple[Noted, ...]:
+        """Read the last note of each bot."""
 
 
 class Phase(IntEnum):
@@ -120,6 +162,9 @@ class Chats(Bindings, Protocol):
     async def settings(self, chat: ChatKey) -> Settings:
         """Read the choices of a chat; nothing is created."""
 
+    async def bound(self) -> tuple[tuple[ChatKey, SessionId], ...]:
+        """Read all chats of all bots that have a session, in the order of their keys."""
+
     async def set_language(self, chat: ChatKey, language: Language | None) -> None:
         """Choose the language of a chat."""
 
@@ -187,6 +232,7 @@ class State:
     claims: Claims
     turns: Turns
     pairings: Pairings
+    healths: Healths
     cursors: Callable[[BotKey], Cursors]
     set_aside: Path | None = None
 

@@ -14,6 +14,7 @@ from typing import Final
 from bridges.message import EventId
 from bridges.state.chats import SqliteBots, SqliteChats
 from bridges.state.database import Database
+from bridges.state.healths import SqliteHealths
 from bridges.state.model import BotKey, Pairing, State, Turn
 from bridges.state.turns import SqliteTurns, write_turn
 from commands.model import SenderId
@@ -57,6 +58,7 @@ async def open_state(
             claims=SqliteClaims(database, clock),
             turns=SqliteTurns(database),
             pairings=SqlitePairings(database, clock, code),
+            healths=SqliteHealths(database, clock),
             cursors=functools.partial(SqliteCursors, database),
             set_aside=database.set_aside,
         )

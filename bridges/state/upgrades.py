@@ -47,6 +47,13 @@ UPGRADES: Final[tuple[tuple[str, ...], ...]] = (
             PRIMARY KEY (channel, bot, sender)) WITHOUT ROWID""",
     ),
     ("ALTER TABLE chat ADD COLUMN preset TEXT",),
+    (
+        """CREATE TABLE health (
+            channel TEXT NOT NULL, bot TEXT NOT NULL,
+            link TEXT NOT NULL, since REAL NOT NULL, last_event REAL, error TEXT, why TEXT,
+            at REAL NOT NULL,
+            PRIMARY KEY (channel, bot)) WITHOUT ROWID""",
+    ),
 )
 
 

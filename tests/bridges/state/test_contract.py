@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridges.message import EventId, ReplyTarget, SentId
-from bridges.state import BotKey, Phase, Settings, State, Turn, open_state
+from bridges.message import EventId, ReplyTarget, SentId, Stop
+from bridges.state import BotKey, Health, Link, Noted, Phase, Settings, State, Turn, open_state
 from commands.model import Binding, ChatKey, SenderId, StaleBinding
 from harness_client.types import RequestId, SessionId
 from i18n import Language
@@ -42,6 +42,27 @@ async def test_a_bound_chat_reads_as_bound(state: State) -> None:
     assert bound.session == A
     assert await state.chats.get(CHAT) == bound
     assert (await state.chats.get(SECOND)).session is None
+
+
+async def test_all_bound_chats_are_listed(state: State) -> None:
+    assert await state.chats.bound() == ()
+    for chat, session in ((CHAT, A), (SECOND, B), (FOREIGN, B)):
+        await state.chats.bind(chat, session, expected=await state.chats.get(chat))
+    await state.chats.unbind(SECOND)
+    assert await state.chats.bound() == ((FOREIGN, B), (CHAT, A))
+
+
+async def test_the_last_note_of_each_bot_is_kept_until_the_bot_is_gone(state: State, clock: FakeClock) -> None:
+    await state.bots.settle([OPS, OTHER])
+    up = Health(OPS, Link.UP, 1.0, last_event=2.0, error="TimeoutError")
+    stopped = Health(OTHER, Link.STOPPED, 3.0, why=Stop.NEEDS_LOGIN)
+    await state.healths.note([Health(OPS, Link.CONNECTING, 0.0), stopped])
+    await clock.advance(5)
+    await state.healths.note([up])
+    now = clock.time()
+    assert await state.healths.noted() == (Noted(stopped, now - 5), Noted(up, now))
+    await state.bots.settle([OPS])
+    assert await state.healths.noted() == (Noted(up, now),)
 
 
 async def test_going_there_and_back_is_noticed(state: State) -> None:
