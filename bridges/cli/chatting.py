@@ -97,6 +97,8 @@ def run(options: Options) -> int:
 
 def _leave_as_by_ctrl_c(*numbers: signal.Signals) -> None:
     """Let each signal end the chat in order, its terminal restored; one that our parent ignores (nohup) stays so."""
+    # What a script starts in the background begins with this one ignored, and then the others would do nothing here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in numbers:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda _number, _frame: signal.raise_signal(signal.SIGINT))

@@ -17,7 +17,7 @@ import pytest
 from commands.budget import utf16_length
 from i18n import Key, Language, Words
 from tests.bridges.bench import eventually
-from tests.bridges.chat_process import PROGRAM, environment, on_screen, piped, run
+from tests.bridges.chat_process import SECONDS, environment, on_screen, piped, run
 from tests.fakes.harness import Failure, FakeHarness, How, Step, say
 
 
@@ -281,23 +281,9 @@ async def test_a_broken_state_file_is_kept_aside_and_the_chat_goes_on(one: FakeH
 
 async def test_a_full_disk_is_told_and_nothing_is_lost(one: FakeHarness, tmp_path: Path) -> None:
     await run(tmp_path, "--harness", one.url, "--once", "hi")
-    no_room = [
-        "sh",
-        "-c",
-        'ulimit -f 8; exec "$0" chat "$@"',
-        PROGRAM,
-        "--harness",
-        one.url,
-        "--once",
-        "lost?",
-        *ENGLISH,
-    ]
-    ended = await asyncio.to_thread(
-        subprocess.run,  # our own program, no file of which may grow
-        no_room, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment(tmp_path), check=False,
-    )  # fmt: skip
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert EN(Key.STATE_FULL, path="").split(":")[0] in ended.stderr
+    code, out, err = await run(tmp_path, "--harness", one.url, "--once", "lost?", *ENGLISH, shell="ulimit -f 8")
+    assert (code, out) == (1, "")
+    assert EN(Key.STATE_FULL, path="").split(":")[0] in err
     code, out, _ = await run(tmp_path, "--harness", one.url, "--once", "/history", *ENGLISH)
     assert code == 0
     assert "You said: hi" in out
@@ -360,6 +346,14 @@ async def test_leaving_ends_everything_within_a_second(
         assert time.monotonic() - began < 5  # one second is the aim; the machine may have other work
     assert code == 0
     assert "Traceback" not in screen.shown
+
+
+async def test_sigterm_ends_a_chat_that_a_script_started_in_the_background(one: FakeHarness, tmp_path: Path) -> None:
+    async with piped(tmp_path, "--harness", one.url, shell='trap "" INT') as chat:
+        await chat.ask("/help")
+        chat.child.terminate()
+        async with asyncio.timeout(SECONDS):
+            assert await chat.child.wait() == 130
 
 
 def test_help_needs_no_configuration_and_loads_nothing_heavy(tmp_path: Path) -> None:

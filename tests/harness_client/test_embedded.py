@@ -303,9 +303,11 @@ async def test_leaving_while_a_restart_waits(spec: Callable[[str], EmbeddedSpec]
 
 
 PROGRAM = """
-import asyncio, sys
+import asyncio, signal, sys
 from pathlib import Path
 from harness_client.embedded import EmbeddedHost, EmbeddedSpec
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests themselves run in the background
 
 async def main(data, workspace, command, plan):
     spec = EmbeddedSpec(Path(data), Path(workspace), environment={"FAKE_DSH": plan}, command=Path(command))
