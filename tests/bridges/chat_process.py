@@ -25,15 +25,15 @@ def environment(home: Path) -> dict[str, str]:
     return {"HOME": str(home), "LC_ALL": "C.UTF-8", "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
 
 
-def _under(shell: str | None) -> tuple[str, ...]:
+def _under(after: str | None) -> tuple[str, ...]:
     """Return how to start the program, after a shell's command, such as a limit, where one is given."""
-    return (PROGRAM, "chat") if shell is None else ("sh", "-c", f'{shell}; exec "$0" chat "$@"', PROGRAM)
+    return (PROGRAM, "chat") if after is None else ("sh", "-c", f'{after}; exec "$0" chat "$@"', PROGRAM)
 
 
-async def run(home: Path, *options: str, stdin: bytes = b"", shell: str | None = None) -> tuple[int, str, str]:
+async def run(home: Path, *options: str, stdin: bytes = b"", after: str | None = None) -> tuple[int, str, str]:
     """Run ``harness-im chat`` to its end; return exit code, output and errors."""
     child = await asyncio.create_subprocess_exec(
-        *_under(shell),
+        *_under(after),
         *options,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -83,11 +83,11 @@ class PipedChat:
 
 @asynccontextmanager
 async def piped(
-    home: Path, *options: str, out: int = asyncio.subprocess.PIPE, shell: str | None = None
+    home: Path, *options: str, out: int = asyncio.subprocess.PIPE, after: str | None = None
 ) -> AsyncIterator[PipedChat]:
     """Start a chat over pipes, its replies to ``out``; it is killed at the end if it still runs."""
     child = await asyncio.create_subprocess_exec(
-        *_under(shell),
+        *_under(after),
         *options,
         stdin=asyncio.subprocess.PIPE,
         stdout=out,

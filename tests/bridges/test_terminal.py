@@ -281,7 +281,7 @@ async def test_a_broken_state_file_is_kept_aside_and_the_chat_goes_on(one: FakeH
 
 async def test_a_full_disk_is_told_and_nothing_is_lost(one: FakeHarness, tmp_path: Path) -> None:
     await run(tmp_path, "--harness", one.url, "--once", "hi")
-    code, out, err = await run(tmp_path, "--harness", one.url, "--once", "lost?", *ENGLISH, shell="ulimit -f 8")
+    code, out, err = await run(tmp_path, "--harness", one.url, "--once", "lost?", *ENGLISH, after="ulimit -f 8")
     assert (code, out) == (1, "")
     assert EN(Key.STATE_FULL, path="").split(":")[0] in err
     code, out, _ = await run(tmp_path, "--harness", one.url, "--once", "/history", *ENGLISH)
@@ -349,7 +349,7 @@ async def test_leaving_ends_everything_within_a_second(
 
 
 async def test_sigterm_ends_a_chat_that_a_script_started_in_the_background(one: FakeHarness, tmp_path: Path) -> None:
-    async with piped(tmp_path, "--harness", one.url, shell='trap "" INT') as chat:
+    async with piped(tmp_path, "--harness", one.url, after='trap "" INT') as chat:
         await chat.ask("/help")
         chat.child.terminate()
         async with asyncio.timeout(SECONDS):
