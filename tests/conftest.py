@@ -17,8 +17,10 @@ _HOME = Path(tempfile.mkdtemp(prefix="harness-im-tests-"))
 environment.scrub(_HOME)
 network.install()
 
-# How long an example takes says more about the machine than about the code.
-hypothesis.settings.register_profile("house", deadline=None, print_blob=True)
+# How long an example takes, or is drawn, says more about the machine than about the code.
+hypothesis.settings.register_profile(
+    "house", deadline=None, print_blob=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("house")
 
 
