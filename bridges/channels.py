@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridges.config import QQ, AnyBot, Discord, Slack, Telegram, WeCom, Weixin, WhatsApp
+from bridges.config import QQ, AnyBot, Discord, Feishu, Slack, Telegram, WeCom, Weixin, WhatsApp
 from bridges.message import Channel, Cursors
 from commands.catalog import KNOWN
 from harness_client.clock import Clock
@@ -44,6 +44,8 @@ def build(bot: AnyBot, around: Surroundings) -> Channel:  # noqa: PLR0911 - one 
             return _weixin(bot, around)
         case QQ():
             return _qq(bot, around)
+        case Feishu():
+            return _feishu(bot, around)
         case WeCom():
             return _wecom(bot, around)
         case Slack():
@@ -94,6 +96,14 @@ def _wecom(bot: WeCom, around: Surroundings) -> Channel:
         commands=KNOWN,
         clock=around.clock,
     )
+
+
+def _feishu(bot: Feishu, around: Surroundings) -> Channel:
+    from bridges.feishu.channel import FeishuChannel  # noqa: PLC0415 - see the module's docstring
+    from bridges.feishu.rest import FEISHU, Application  # noqa: PLC0415 - see the module's docstring
+
+    application = Application(str(bot.app_id), bot.app_secret.reveal(), bot.endpoints.api or FEISHU)
+    return FeishuChannel(bot.name, application, cursors=around.cursors, clock=around.clock, hide=around.hide)
 
 
 def _slack(bot: Slack, around: Surroundings) -> Channel:

@@ -20,8 +20,8 @@ import msgspec
 from bridges.feishu.pipe import LONGEST_LINE, Answer, Close, Ended, Event, Open, Order, Pong, Report, Up, Why, line
 from bridges.feishu.rest import Application
 
-END_SECONDS: Final = 3.0
-"""What the process gets to end once nobody needs it."""
+END_SECONDS: Final = 1.5
+"""What the process gets to end by itself; a little more than it gives its connections."""
 
 _SDK: Final = "lark_oapi"
 _ROOT: Final = str(Path(__file__).resolve().parents[2])
@@ -138,9 +138,7 @@ class _Process:
         try:
             await self._hear(child)
         finally:
-            with suppress(ProcessLookupError):
-                child.kill()
-            await child.wait()
+            await _reaped(child)
             for number, link in self.links.items():
                 link.reports.put_nowait(Ended(number, Why.LOST, "the process of the SDK ended"))
 
@@ -150,6 +148,15 @@ class _Process:
             report = _REPORTS.decode(said)
             if report.link in self.links:
                 self.links[report.link].reports.put_nowait(report)
+
+
+async def _reaped(child: asyncio.subprocess.Process) -> None:
+    """Wait for the end of a child, and bring it about if need be."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(child.wait(), END_SECONDS)
+    if child.returncode is None:
+        child.kill()
+        await child.wait()
 
 
 _PROCESSES: Final[dict[asyncio.AbstractEventLoop, _Process]] = {}
