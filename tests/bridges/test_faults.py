@@ -74,9 +74,8 @@ async def test_a_host_that_restarts_tells_the_end_and_goes_on(desk: Bench) -> No
     assert await desk.ask("again") == "You said: again"
 
 
+@pytest.mark.parametrize("host", [Generation.MODERN], indirect=True)
 async def test_a_login_that_goes_stale_is_renewed_once(desk: Bench) -> None:
-    if desk.host.dialect.generation is Generation.LEGACY:
-        return  # has no login
     assert await desk.ask("first") == "You said: first"
     logins = sum(call.name == "login" for call in desk.host.calls)
     desk.host.fail("session/prompt", status=401, times=1)
@@ -85,9 +84,8 @@ async def test_a_login_that_goes_stale_is_renewed_once(desk: Bench) -> None:
     assert sum(call.name == "login" for call in desk.host.calls) == logins + 1
 
 
+@pytest.mark.parametrize("host", [Generation.MODERN], indirect=True)
 async def test_a_login_that_is_refused_is_told_and_not_tried_for_ever(desk: Bench) -> None:
-    if desk.host.dialect.generation is Generation.LEGACY:
-        return  # has no login
     assert await desk.ask("first") == "You said: first"
     logins = sum(call.name == "login" for call in desk.host.calls)
     for name in ("session/prompt", "login"):
