@@ -76,6 +76,11 @@ async def test_session_binds_and_an_unknown_one_is_told_by_the_first_message(hos
 
 
 async def test_a_failure_that_was_told_is_exit_code_1(one: FakeHarness, tmp_path: Path) -> None:
+    session = one.session("session-known").id
+    one.fail("session/page", status=500, times=1)
+    code, out, _ = await run(tmp_path, "--harness", one.url, "--session", session, "--once", "/history", *ENGLISH)
+    assert code == 1
+    assert "cannot be read right now" in out
     one.model.script(Step(["half"], failure=Failure()))
     code, out, _ = await run(tmp_path, "--harness", one.url, "--once", "hi", *ENGLISH)
     assert code == 1
@@ -249,6 +254,7 @@ async def test_a_host_that_is_away_is_exit_code_1_with_the_way_out(host: FakeHar
     [
         ({"status": 401}, Key.START_UNAUTHORIZED),
         ({"status": 403}, Key.START_FORBIDDEN),
+        ({"status": 404}, Key.START_WRONG_HOST),
         ({"status": 200, "body": b"<html>", "content_type": "text/html"}, Key.START_WRONG_HOST),
     ],
 )
@@ -264,6 +270,12 @@ async def test_what_a_host_answered_wrongly_is_named(one: FakeHarness, tmp_path:
     code, out, err = await run(tmp_path, "--harness", one.url, "--once", "hi", *ENGLISH)
     assert (code, out) == (1, "")
     assert EN(Key.START_HOST_FAILED, address=one.base, reason="login: HTTP 500") in err
+
+
+async def test_an_address_without_its_token(one: FakeHarness, tmp_path: Path) -> None:
+    code, out, err = await run(tmp_path, "--harness", one.base, "--once", "hi", *ENGLISH)
+    assert (code, out) == (1, "")
+    assert EN(Key.START_UNAUTHORIZED, address=one.base) in err
 
 
 async def test_a_broken_state_file_is_kept_aside_and_the_chat_goes_on(one: FakeHarness, tmp_path: Path) -> None:
