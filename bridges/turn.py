@@ -22,7 +22,7 @@ from bridges.race import first_of
 from bridges.state import Phase, StateError, Turn
 from bridges.turn_text import ending_text, failure_text, joined
 from commands.model import Binding, ChatKey, Outcome, StaleBinding, SteerOutcome, StopOutcome
-from harness_client.errors import HarnessError, SessionNotFound, TimedOut, Unreachable
+from harness_client.errors import HarnessError, HostFault, SessionNotFound, TimedOut, Unreachable
 from harness_client.turn import TurnReader
 from harness_client.types import RequestId, SessionId
 from harness_client.watch import PromptLost, PromptParked
@@ -119,7 +119,7 @@ class PromptRun:
 
     def _failed(self, error: HarnessError) -> Reply:
         reference = self._record(error)
-        if self.turn.phase >= Phase.PROMPTING and isinstance(error, Unreachable | TimedOut):
+        if self.turn.phase >= Phase.PROMPTING and isinstance(error, Unreachable | TimedOut | HostFault):
             text = joined(self._reader.text(), self._words(Key.CHAT_LOST_CONTACT, reference=reference))
             return Reply(text, Outcome.FAILED, End.LATE)
         text = joined(self._reader.text(), failure_text(error, self._words, reference))

@@ -24,6 +24,7 @@ from harness_client.decode import JsonText, off_loop
 from harness_client.errors import (
     Forbidden,
     HarnessError,
+    HostFault,
     Malformed,
     TimedOut,
     TooLarge,
@@ -205,6 +206,8 @@ def check_status(status: int, what: str) -> None:
             raise TooLarge(f"{what}: HTTP 413")
         case HTTPStatus.BAD_GATEWAY | HTTPStatus.SERVICE_UNAVAILABLE | HTTPStatus.GATEWAY_TIMEOUT:
             raise Unreachable(f"{what}: HTTP {status}")
+        case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise HostFault(f"{what}: HTTP {status}")
         case _:
             raise Malformed(f"{what}: HTTP {status}")
 

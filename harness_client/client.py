@@ -248,7 +248,7 @@ class HarnessClient:
     ) -> None:
         """Hand a prompt to the host; sent once, never again.
 
-        TimedOut and Unreachable leave open whether it arrived: look for ``request`` in the log before anything else.
+        TimedOut, Unreachable and HostFault leave open whether it arrived: look for ``request`` in the log before anything else.
         """
         await self._run(lambda host: host.prompt(session, parts, request, mode))
 

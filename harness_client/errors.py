@@ -10,6 +10,7 @@
     ├── Unsupported                 404 or "unknown method": this host has no such call
     ├── WrongHost                   something answered that is no Harness we know
     ├── Malformed                   an answer that breaks the protocol
+    │   └── HostFault               HTTP 5xx: a handler of the host broke; what it was doing may go on
     ├── TooLarge                    a body over the cap
     └── Refused                     the host answered "no"; .reason is the host's own code
         ├── SessionNotFound
@@ -91,6 +92,10 @@ class Malformed(HarnessError):
     """The answer breaks the protocol: wrong content type, wrong JSON, wrong shape, contradicting events."""
 
     code = Code.MALFORMED
+
+
+class HostFault(Malformed):
+    """A handler of the host broke (HTTP 500 and its like). The call may have taken effect; the next may succeed."""
 
 
 class TooLarge(HarnessError):

@@ -14,7 +14,7 @@ from enum import Enum, auto
 
 from harness_client.client import FollowItem, HarnessClient, Page, Snapshot
 from harness_client.clock import Clock
-from harness_client.errors import HarnessError, SessionNotFound, TimedOut, Unreachable, Unsupported
+from harness_client.errors import HarnessError, HostFault, SessionNotFound, TimedOut, Unreachable, Unsupported
 from harness_client.events import Event, UserMessage
 from harness_client.turn import TurnReader
 from harness_client.types import SessionId
@@ -62,8 +62,8 @@ class Watch:
 
         ``send`` is called once, when the stream stands and nothing of the answer can be missed; it hands the prompt
         over. A broken link is mended with growing delays; one that stays broken for ``patience`` seconds raises
-        Unreachable or TimedOut. Before ``send`` returned every failure is raised at once: nothing was mended because
-        nothing was at stake. Every other HarnessError is raised as it comes.
+        Unreachable, TimedOut or HostFault. Before ``send`` was called every failure is raised at once: nothing was
+        mended because nothing was at stake. Every other HarnessError is raised as it comes.
         """
         if send is None:
             self.sent.set()
@@ -81,7 +81,7 @@ class Watch:
                         delay, broken_since = FIRST_DELAY, self.clock.monotonic()
                         if self._ended():
                             return
-            except (Unreachable, TimedOut):
+            except (Unreachable, TimedOut, HostFault):
                 if send is not None or self.clock.monotonic() - broken_since > patience:
                     raise
             await self.clock.sleep(delay)

@@ -20,7 +20,7 @@ from i18n import Key, Language, Words
 from tests.bridges.bench import BOT, CHAT, Bench, EditingChannel, Setup, bench, eventually
 from tests.bridges.test_control import told
 from tests.fakes.clock import FakeClock
-from tests.fakes.harness import FakeHarness, say
+from tests.fakes.harness import FakeHarness, How, say
 
 WORDS = Words(Language.EN)
 OTHER = ChatKey("test", "bot", "2")
@@ -63,6 +63,25 @@ async def test_a_cut_link_loses_and_doubles_nothing(host: FakeHarness, tmp_path:
         await channel.until(lambda: bool(desk.outcomes), 20)
         assert channel.texts == ["half and half"]
         assert len(desk.prompts) == 1
+
+
+@pytest.mark.parametrize("call", ["prompt", "follow"])
+async def test_a_host_that_stumbles_over_a_request_goes_on_with_the_answer(desk: Bench, call: str) -> None:
+    hold = asyncio.Event()
+    desk.host.model.script(say("half ", hold, "and half"))
+    if call == "prompt":
+        desk.fail("prompt", status=500, effect=True, times=1)
+        await desk.say("hello")
+    else:
+        await desk.say("hello")
+        await eventually(lambda: read(desk) == "half ")
+        fault = desk.host.fail("*", status=500, times=2)
+        desk.host.cut()
+        await eventually(lambda: fault.met == 2)
+    hold.set()
+    await desk.channel.until(lambda: bool(desk.outcomes), 20)
+    assert desk.channel.texts == ["half and half"]
+    assert len(desk.prompts) == 1
 
 
 async def test_a_host_that_restarts_tells_the_end_and_goes_on(desk: Bench) -> None:
@@ -110,11 +129,14 @@ async def test_a_slow_host_holds_up_its_own_chat_only(desk: Bench) -> None:
     assert len(desk.prompts) == 2
 
 
-async def test_a_host_that_stays_away_ends_the_wait_and_its_answer_follows(host: FakeHarness, tmp_path: Path) -> None:
+@pytest.mark.parametrize("away", [How(drop="before"), How(status=500), How(status=503)], ids=str)
+async def test_a_host_that_stays_away_ends_the_wait_and_its_answer_follows(
+    host: FakeHarness, tmp_path: Path, away: How
+) -> None:
     clock = FakeClock()
     async with bench(host, tmp_path, setup=Setup(clock=clock)) as desk:
         hold = await half_said(desk)
-        host.fail("*", drop="before")
+        host.fail("*", **away)
         host.cut()
         while not desk.channel.sent:
             await clock.advance(5)
