@@ -134,9 +134,11 @@ class Conversations:
         found, late = self._chats.get(chat), self._late.get(chat)
         asked = self.interactions.waits(chat)
         now = self._bot.clock.monotonic()
-        if found is not None and found.running is not None:
-            run = found.running
-            return ChatTurn(run.turn.session, now - run.since, len(found.queue), asked)
+        if found is not None and (run := found.running) is not None:
+            starting = run.turn.phase < Phase.PROMPTING
+            return ChatTurn(run.turn.session, now - run.since, len(found.queue), asked, starting)
+        if found is not None and found.queue:
+            return ChatTurn(None, 0.0, len(found.queue), asked, starting=True)
         return ChatTurn(late[0].turn.session, now - late[0].since, 0, asked) if late else None
 
     async def stop(self, chat: ChatKey) -> StopOutcome:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from bridges.bot import RunningBot
-from bridges.inbound_files import discard, store
+from bridges.inbound_files import discard, safe_name, store
 from bridges.message import FetchesAttachments, InboundAttachment
+from commands.cleaning import is_invisible, one_line
 from commands.marks import wrap
 from commands.model import AttachmentKind, StaleBinding
 from harness_client.types import ImagePart, PromptPart, SessionId, TextPart
@@ -29,6 +30,10 @@ FETCH_SECONDS: Final = 120.0
 AT_ONCE: Final = 4
 """Messages of one bot whose attachments are in memory at the same time; the others wait."""
 
+TITLE_CODE_POINTS: Final = 60
+_EXAMINED: Final = 1_000
+"""Code points of a text in which its first words are looked for."""
+
 _IMAGES: Final = frozenset({AttachmentKind.IMAGE, AttachmentKind.STICKER})
 
 
@@ -38,6 +43,20 @@ class Prompt:
 
     texts: tuple[str, ...]
     attachments: tuple[InboundAttachment, ...] = ()
+
+
+def title_of(prompt: Prompt) -> str | None:
+    """Return what a session begun with ``prompt`` is to be called; None where the host finds that in its first words.
+
+    With a preamble before the words (:mod:`commands.marks`) the host would call it by that.
+    """
+    files = [each.name or each.kind.value for each in prompt.attachments if each.kind not in _IMAGES]
+    if len(prompt.texts) == 1 and not files:
+        return None
+    texts = (text[:_EXAMINED] for text in (*prompt.texts, *map(safe_name, files)))
+    lines = (one_line(line) for text in texts for line in text.splitlines())
+    first = next((line for line in lines if not is_invisible(line)), None)
+    return first[:TITLE_CODE_POINTS] if first else None
 
 
 class Unusable(Exception):

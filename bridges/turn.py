@@ -17,7 +17,7 @@ from bridges.host_turn import HostTurn, Withdrawn
 from bridges.interactions import Dialogue
 from bridges.live import LiveAnswer
 from bridges.message import SentId
-from bridges.prompt import Prompt, Prompts, Unusable
+from bridges.prompt import Prompt, Prompts, Unusable, title_of
 from bridges.race import first_of
 from bridges.state import Phase, StateError, Turn
 from bridges.turn_text import ending_text, failure_text, joined
@@ -33,6 +33,9 @@ ANSWER_SECONDS = 600.0
 
 PATIENCE_SECONDS = 60.0
 """How long a broken link to the host is mended while the chat waits."""
+
+TITLE_SECONDS = 3.0
+"""How long the naming of a new session may hold up its first prompt."""
 
 _TRIES = 3
 """Times a message looks for its session when the binding moves under it."""
@@ -133,7 +136,7 @@ class PromptRun:
         """
         for attempt in range(_TRIES):
             try:
-                session, binding = await self._bound()
+                session, binding = await self._bound(title_of(prompt))
                 self.host_turn = HostTurn(self._bot, session, self._reader, self._dialogue, live.changed)
                 self._dialogue.follow(session, self._reader, binding)
                 send = partial(self._send, prompt, session, binding)
@@ -158,8 +161,11 @@ class PromptRun:
     async def _taken_back(self) -> bool:
         return self.host_turn is not None and await self.host_turn.take_back([self._reader.request])
 
-    async def _bound(self) -> tuple[SessionId, Binding]:
-        """Return the chat's session; an unbound chat gets one, its id written down before it is made."""
+    async def _bound(self, title: str | None) -> tuple[SessionId, Binding]:
+        """Return the chat's session; an unbound chat gets one, its id written down before it is made.
+
+        ``title`` is for the new one, None to leave that to the host.
+        """
         chats, chat = self._bot.state.chats, self.turn.chat
         binding = await chats.get(chat)
         if binding.session is not None:
@@ -168,7 +174,18 @@ class PromptRun:
         folder = (await self._bot.place(chat)).folder
         await self._save(replace(self.turn, phase=Phase.CREATING, session=session, cwd=folder))
         await create_session(self._bot, chat, session, folder)
-        return session, await chats.bind(chat, session, expected=binding)
+        binding = await chats.bind(chat, session, expected=binding)
+        if title is not None:
+            await self._name(session, title)
+        return session, binding
+
+    async def _name(self, session: SessionId, title: str) -> None:
+        """Name a session; one without a name is as good, so a failure is only recorded."""
+        try:
+            async with self._bot.clock.timeout(TITLE_SECONDS):
+                await self._bot.harness.rename_session(session, title)
+        except (HarnessError, TimeoutError) as error:
+            self._record(error)
 
     async def _send(self, prompt: Prompt, session: SessionId, binding: Binding) -> None:
         async with self._prompts.parts(prompt, session, self._words) as parts, self._sending:

@@ -48,7 +48,9 @@ async def history(request: CommandRequest, services: Services) -> CommandResult:
     count = parse_count(request.argument) or DEFAULT
     binding = await services.bindings.get(request.chat)
     if binding.session is None:
-        return CommandResult((words(Key.HISTORY_UNBOUND),), Outcome.REFUSED)
+        turn = services.turns.current(request.chat)
+        starting = turn is not None and turn.starting
+        return CommandResult((words(Key.HISTORY_STARTING if starting else Key.HISTORY_UNBOUND),), Outcome.REFUSED)
     try:
         window = await read_window(
             services.harness,

@@ -128,6 +128,8 @@ class ChatTurn:
     queued: int
     asked: bool = False
     """Whether it waits for a person's answer or approval."""
+    starting: bool = False
+    """Whether its prompt is still to go out: the session may be just being made."""
 
 
 class SteerOutcome(StrEnum):

@@ -248,7 +248,8 @@ class HarnessClient:
     ) -> None:
         """Hand a prompt to the host; sent once, never again.
 
-        TimedOut, Unreachable and HostFault leave open whether it arrived: look for ``request`` in the log before anything else.
+        TimedOut, Unreachable and HostFault leave open whether it arrived: look for ``request`` in the log before
+        anything else.
         """
         await self._run(lambda host: host.prompt(session, parts, request, mode))
 

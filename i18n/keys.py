@@ -23,6 +23,7 @@ class Key(StrEnum):
     HISTORY_SUMMARY = "history.summary"
     HISTORY_PARAMETER = "history.parameter"
     HISTORY_UNBOUND = "history.unbound"
+    HISTORY_STARTING = "history.starting"
     HISTORY_NOT_REACHED = "history.not_reached"
     HISTORY_ONLY = "history.only"
     HISTORY_BOUNDED = "history.bounded"

@@ -126,6 +126,24 @@ async def test_a_file_goes_into_the_workspace_and_history_shows_the_words(
     assert "my plan" not in history
 
 
+@pytest.mark.parametrize(
+    ("words", "name", "title"),
+    [
+        ("read this\nplease", "plan.pdf", "read this"),
+        ("", "../../etc/my plan.pdf", "my plan.pdf"),
+        (" \u200b", "\u202etxt.exe", "_txt.exe"),
+        ("x" * 200, "plan.pdf", "x" * 60),
+    ],
+)
+async def test_a_session_begun_by_a_file_is_called_by_the_words_or_the_file(
+    desk: Bench, channel: FetchingChannel, words: str, name: str, title: str
+) -> None:
+    channel.files["plan"] = b"%PDF"
+    desk.host.model.title = ""
+    await sent(desk, words, file(name=name))
+    assert [session.title for session in desk.host.world.sessions.values()] == [title]
+
+
 async def test_a_file_goes_where_the_bound_session_works(desk: Bench, channel: FetchingChannel, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -13,7 +13,7 @@ from commands.model import AttachmentKind, ChatKey, ChatKind, Outcome
 from i18n import Key, Language, Words
 from tests.bridges.bench import CHAT, Bench
 from tests.bridges.test_questions import COLOUR, asked
-from tests.fakes.harness import Failure, Step, say
+from tests.fakes.harness import Failure, How, Step, say
 
 WORDS = Words(Language.EN)
 IMAGE = (InboundAttachment(AttachmentKind.IMAGE, "handle"),)
@@ -45,6 +45,35 @@ async def test_what_was_collected_becomes_one_prompt_and_history_shows_the_words
     await desk.channel.until(lambda: len(desk.outcomes) == 6)
     assert await desk.ask("/send") == WORDS(Key.SEND_NOTHING)
     assert await desk.state.turns.outstanding(desk.intake._bot.key) == ()
+
+
+def titles(desk: Bench) -> list[str | None]:
+    return [session.title for session in desk.host.world.sessions.values()]
+
+
+async def test_a_session_begun_by_a_batch_is_called_by_its_first_words(desk: Bench) -> None:
+    desk.host.model.title = ""
+    await collected(desk, "\u202e\n  plan\x1b[31m the  trip ", "to the sea")
+    await desk.say("/send")
+    await desk.channel.until_sent(2)
+    (title,) = titles(desk)
+    assert title is not None
+    assert "plan" in title
+    assert "the trip" in title
+    assert title.isprintable()
+    await collected(desk, "more", "words")
+    await desk.say("/send")
+    await desk.channel.until_sent(4)
+    assert titles(desk) == [title], "a session that was there keeps its title"
+
+
+@pytest.mark.parametrize("how", [How(status=500), How(drop="before"), How(error={"code": "internal", "message": ""})])
+async def test_a_session_that_cannot_be_named_is_prompted_all_the_same(desk: Bench, how: How) -> None:
+    desk.fail("rename", **how)
+    await collected(desk, "one", "two")
+    await desk.say("/send")
+    assert (await desk.channel.until_sent(2))[1].startswith("You said: ")
+    assert len(desk.prompts) == 1
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,19 @@ async def test_two_messages_at_once_on_a_fresh_chat_make_one_session(desk: Bench
     assert len(desk.host.world.sessions) == 1
 
 
+async def test_history_says_that_the_session_is_just_being_made(desk: Bench) -> None:
+    go = asyncio.Event()
+    desk.fail("create", delay=go, times=1)
+    await desk.say("hello")
+    assert await desk.ask("/history") == WORDS(Key.HISTORY_STARTING)
+    go.set()
+    assert (await desk.channel.until_sent(2))[1] == "You said: hello"
+    assert "1. User\nhello" in await desk.ask("/history")
+    await desk.ask("/new")
+    assert await desk.ask("/history") == WORDS(Key.HISTORY_UNBOUND)
+    assert desk.creates == 1
+
+
 async def test_a_lost_answer_to_the_create_makes_no_second_session(desk: Bench) -> None:
     desk.fail("create", drop="before", effect=True, times=1)
     assert await desk.ask("hello") == "You said: hello"

@@ -268,6 +268,8 @@ async def test_a_batch_is_one_prompt_and_history_shows_the_words(desk: LiveDesk,
     await desk.say("/send")
     await desk.until_said("Both read.")
     assert (await desk.log()).count("[message 2 of 2]") >= 1
+    session = (await desk.state.chats.get(CHAT)).session
+    assert [row.title for row in await desk.harness.sessions() if row.id == session] == ["one"]
     history = await desk.ask("/history")
     assert "one\ntwo" in history
     assert "[message" not in history

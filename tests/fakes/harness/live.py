@@ -44,7 +44,7 @@ class LiveSession:
         self._scripted_cursor = -1
         self._task: asyncio.Task[None] | None = None
         self._title_for: list[int] | None = None
-        self._context_due = self._title_asked = False
+        self._context_due = self._title_asked = self._named = False
         self._untitled: Sequence[Obj] = ()
         self.last_used: Obj | None = None
 
@@ -85,7 +85,8 @@ class LiveSession:
             asyncio.get_running_loop().call_soon(self._task.cancel)
 
     def rename(self, words: str) -> int:
-        """Set the title a person chose; return the seq of the event."""
+        """Set the title a person chose, which no other follows; return the seq of the event."""
+        self._named = True
         return self._entitle(" ".join(words.split()), "user", [])
 
     def update_queue(self, item: str, action: str, content: Sequence[Obj] = ()) -> None:
@@ -182,7 +183,7 @@ class LiveSession:
 
     def begin_title(self) -> None:
         """Ask the model for a title beside the first request."""
-        if self._title_for is None or self._title_asked:
+        if self._title_for is None or self._title_asked or self._named:
             return
         self._title_asked = True
         self._first_title(self._untitled, self._title_for)
@@ -190,7 +191,7 @@ class LiveSession:
 
     def deliver_title(self) -> None:
         """Let the title the model made arrive, once, some time after the first prompt."""
-        if self._title_for is not None and self.world.model.title:
+        if self._title_for is not None and self.world.model.title and not self._named:
             self.deliver_log()
             self._entitle(self.world.model.title, "provider", self._title_for)
         self._title_for = None
@@ -219,7 +220,7 @@ class LiveSession:
 
     def _first_title(self, messages: Sequence[Obj], seqs: Sequence[int]) -> None:
         words = str(_first_text(messages))[:40].strip()
-        if words:
+        if words and not self._named:
             self._entitle(words, "fallback", seqs[:1])
 
     def _entitle(self, words: str, kind: str, seqs: Sequence[int]) -> int:
