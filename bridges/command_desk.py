@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import metadata
 from typing import Final
 
@@ -29,8 +30,13 @@ class CommandDesk:
         self._batches = batches
         self._shown = ShownLists()
 
-    async def run(self, message: InboundMessage, recognised: Recognised, may: Rights) -> Outcome:
-        """Run the command, send what it says, return how it ended; a failed send changes nothing any more."""
+    async def run(
+        self, message: InboundMessage, recognised: Recognised, may: Rights, ran: Callable[[], None] = lambda: None
+    ) -> Outcome:
+        """Run the command, send what it says, return how it ended; a failed send changes nothing any more.
+
+        ``ran`` is called when the command is over, before its reply goes out.
+        """
         bot = self._bot
         command = COMMANDS[recognised.name]
         carried = frozenset(attachment.kind for attachment in message.attachments)
@@ -66,6 +72,7 @@ class CommandDesk:
             past=bot.archives.of((await bot.place(message.chat)).folder) if bot.archives else None,
         )
         result = await command.run(request, services)
+        ran()
         await bot.replies.reply(message.reply_to, joined(result.segments, bot.channel.limits))
         return result.outcome
 

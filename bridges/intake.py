@@ -82,6 +82,7 @@ class Intake:
         self._settled = settled
         self._slots = asyncio.Semaphore(COMMANDS_AT_ONCE)
         self._rebinding: dict[ChatKey, asyncio.Event] = {}
+        self._batching: dict[ChatKey, asyncio.Event] = {}
         self._inherited: tuple[Turn, ...] = ()
         self._troubled: set[ChatKey] = set()
         self._batches = Batches()
@@ -110,6 +111,8 @@ class Intake:
         if not may.talk:
             await self._turn_away(message, may)
             return Acceptance.DENIED
+        if (batching := self._batching.get(message.chat)) is not None:
+            await batching.wait()  # a batch that is just begun takes this message, one just cancelled does not
         if command is not None:
             return await self._take_command(message, command, may)
         if self._collects(message):
@@ -276,6 +279,8 @@ class Intake:
     # -- commands ---------------------------------------------------------------------------------------------------
 
     def _command(self, message: InboundMessage, command: Recognised, may: Rights) -> Work:
+        if COMMANDS[command.name].during_batch:
+            return self._batch_command(message, command, may)
         before = self._rebinding.get(message.chat)
         changing = self._announce(message.chat) if BARRIER in COMMANDS[command.name].tags else None
 
@@ -292,11 +297,31 @@ class Intake:
 
         return in_order
 
-    async def _observed(self, message: InboundMessage, command: Recognised, may: Rights) -> Outcome:
+    def _batch_command(self, message: InboundMessage, command: Recognised, may: Rights) -> Work:
+        """Run a command that waits for no other; what comes after it is not looked at before the batch has changed."""
+        chat = message.chat
+        changing = self._batching[chat] = asyncio.Event()
+
+        def changed() -> None:
+            changing.set()
+            if self._batching.get(chat) is changing:
+                del self._batching[chat]
+
+        async def at_once() -> Outcome:
+            try:
+                return await self._observed(message, command, may, changed)
+            finally:
+                changed()
+
+        return at_once
+
+    async def _observed(
+        self, message: InboundMessage, command: Recognised, may: Rights, ran: Callable[[], None] = lambda: None
+    ) -> Outcome:
         bot, outcome = self._bot, Outcome.FAILED
         began = bot.clock.monotonic()
         try:
-            outcome = await self._desk.run(message, command, may)
+            outcome = await self._desk.run(message, command, may, ran)
         finally:
             seconds = bot.clock.monotonic() - began
             bot.observer.commanded(message.chat.channel, command.name, outcome, seconds)

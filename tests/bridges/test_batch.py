@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from bridges.intake import LONGEST_TEXT
-from bridges.message import Acceptance, InboundAttachment
+from bridges.message import Acceptance, InboundAttachment, ReplyTarget, SendOutcome
 from commands.batch import LIMIT, OVERHEAD, ROOM, Batches, Stage
 from commands.model import AttachmentKind, ChatKey, ChatKind, Outcome
 from i18n import Key, Language, Words
@@ -45,6 +45,42 @@ async def test_what_was_collected_becomes_one_prompt_and_history_shows_the_words
     await desk.channel.until(lambda: len(desk.outcomes) == 6)
     assert await desk.ask("/send") == WORDS(Key.SEND_NOTHING)
     assert await desk.state.turns.outstanding(desk.intake._bot.key) == ()
+
+
+async def test_messages_that_come_in_one_burst_keep_their_order(desk: Bench) -> None:
+    for text in ("/batch", "one", "/help", "two", "/send"):
+        await desk.say(text)
+    await desk.channel.until(lambda: len(desk.outcomes) == 5)
+    assert len(desk.prompts) == 1
+    assert all(words in str(said(desk)) for words in ("[message 2 of 2]", "one", "two"))
+    assert WORDS(Key.BATCH_COLLECTING) in desk.channel.texts
+
+
+async def test_what_follows_a_cancel_is_a_message_again(desk: Bench) -> None:
+    await collected(desk, "one")
+    for text in ("/cancel", "two"):
+        await desk.say(text)
+    assert (await desk.channel.until_sent(3))[1:] == [WORDS(Key.CANCEL_DONE, count=1), "You said: two"]
+
+
+async def test_a_slow_reply_to_a_batch_command_holds_up_no_message(
+    desk: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = asyncio.Event()
+    send = desk.channel.send
+
+    async def slow(target: ReplyTarget, text: str) -> SendOutcome:
+        await go.wait()
+        return await send(target, text)
+
+    monkeypatch.setattr(desk.channel, "send", slow)
+    async with asyncio.timeout(5):
+        for text in ("/batch", "one", "/send"):
+            await desk.say(text)
+    assert desk.channel.sent == []
+    go.set()
+    await desk.channel.until(lambda: len(desk.outcomes) == 3)
+    assert "one" in str(said(desk))
 
 
 def titles(desk: Bench) -> list[str | None]:
