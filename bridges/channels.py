@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridges.config import QQ, AnyBot, Discord, Feishu, Slack, Telegram, WeCom, Weixin, WhatsApp
+from bridges.config import QQ, AnyBot, DingTalk, Discord, Feishu, Slack, Telegram, WeCom, Weixin, WhatsApp
 from bridges.message import Channel, Cursors
 from commands.catalog import KNOWN
 from harness_client.clock import Clock
@@ -48,6 +48,8 @@ def build(bot: AnyBot, around: Surroundings) -> Channel:  # noqa: PLR0911 - one 
             return _feishu(bot, around)
         case WeCom():
             return _wecom(bot, around)
+        case DingTalk():
+            return _dingtalk(bot, around)
         case Slack():
             return _slack(bot, around)
         case Discord():
@@ -104,6 +106,20 @@ def _feishu(bot: Feishu, around: Surroundings) -> Channel:
 
     application = Application(str(bot.app_id), bot.app_secret.reveal(), bot.endpoints.api or FEISHU)
     return FeishuChannel(bot.name, application, cursors=around.cursors, clock=around.clock, hide=around.hide)
+
+
+def _dingtalk(bot: DingTalk, around: Surroundings) -> Channel:
+    from bridges.dingtalk.channel import DingTalkChannel  # noqa: PLC0415 - see the module's docstring
+    from bridges.dingtalk.rest import Application  # noqa: PLC0415 - see the module's docstring
+
+    return DingTalkChannel(
+        bot.name,
+        Application(str(bot.client_id), bot.client_secret.reveal(), bot.endpoints.api),
+        card_template=str(bot.card_template) if bot.card_template else None,
+        cursors=around.cursors,
+        clock=around.clock,
+        hide=around.hide,
+    )
 
 
 def _slack(bot: Slack, around: Surroundings) -> Channel:

@@ -268,10 +268,11 @@ class Feishu(Bot, frozen=True, kw_only=True, tag_field="channel", tag="feishu"):
 
 
 class DingTalk(Bot, frozen=True, kw_only=True, tag_field="channel", tag="dingtalk"):
-    """A DingTalk app in stream mode."""
+    """A DingTalk app in stream mode; ``card_template`` is the id of an AI card's template, for answers that grow."""
 
     client_id: Identifier
     client_secret: Secret
+    card_template: Identifier | None = None
     endpoints: Api = Api()
 
 
