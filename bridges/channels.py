@@ -150,15 +150,20 @@ def _discord(bot: Discord, around: Surroundings) -> Channel:
 
 
 def _whatsapp(bot: WhatsApp, around: Surroundings) -> Channel:
+    cloud = bot.cloud
+    if cloud is None:
+        from bridges.text.whatsapp_linked import LinkedChannel  # noqa: PLC0415 - see the module's docstring
+
+        return LinkedChannel(bot.name, data=around.data, url=bot.endpoints.api, clock=around.clock)
     from bridges.text.whatsapp import WhatsAppChannel  # noqa: PLC0415 - see the module's docstring
     from bridges.text.whatsapp_webhook import Door  # noqa: PLC0415 - see the module's docstring
 
-    listen, app_secret, verify_token = bot.listen, bot.app_secret.reveal(), bot.verify_token.reveal()
+    app_secret, verify_token = cloud.app_secret.reveal(), cloud.verify_token.reveal()
     return WhatsAppChannel(
         bot.name,
-        number_id=str(bot.phone_number_id),
-        access_token=bot.access_token.reveal(),
-        door=Door(listen.host, listen.port, bot.path, app_secret, verify_token),
+        number_id=str(cloud.id),
+        access_token=cloud.access_token.reveal(),
+        door=Door(cloud.listen.host, cloud.listen.port, bot.path, app_secret, verify_token),
         api=bot.endpoints.api,
         clock=around.clock,
     )

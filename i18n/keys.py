@@ -321,6 +321,18 @@ class Key(StrEnum):
     LOGIN_INCOMPLETE = "login.incomplete"
     LOGIN_NOT_STORED = "login.not_stored"
 
+    WHATSAPP_RISK = "whatsapp.risk"
+    WHATSAPP_AGREE = "whatsapp.agree"
+    WHATSAPP_WHICH_BOT = "whatsapp.which_bot"
+    WHATSAPP_NO_NODE = "whatsapp.no_node"
+    WHATSAPP_INSTALLING = "whatsapp.installing"
+    WHATSAPP_NOT_INSTALLED = "whatsapp.not_installed"
+    WHATSAPP_SCAN = "whatsapp.scan"
+    WHATSAPP_NO_QR = "whatsapp.no_qr"
+    WHATSAPP_LINKED = "whatsapp.linked"
+    WHATSAPP_EXPIRED = "whatsapp.expired"
+    WHATSAPP_BROKEN = "whatsapp.broken"
+
     RUN_READY = "run.ready"
     RUN_UP = "run.up"
     RUN_WAITING = "run.waiting"

@@ -11,6 +11,7 @@ from bridges.cli.login import login
 from bridges.cli.pair import pair
 from bridges.cli.run import run
 from bridges.cli.slack import slack
+from bridges.cli.whatsapp import whatsapp
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -28,3 +29,4 @@ main.add_command(mcp)
 main.add_command(run)
 main.add_command(sessions)
 main.add_command(slack)
+main.add_command(whatsapp)

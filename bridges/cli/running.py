@@ -17,9 +17,10 @@ from bridges.access import Policies
 from bridges.app import Parts, open_parts
 from bridges.channels import NotServed, Surroundings, build
 from bridges.cli.problems import worded
-from bridges.config import AnyBot, Config, Listen, environment, load, locate
+from bridges.config import AnyBot, Config, environment, load, locate
 from bridges.config_error import ConfigError
 from bridges.intake import Policy
+from bridges.listen import Listen
 from bridges.log import Redactor, logging_to
 from bridges.noting import keep_noted
 from bridges.observer import UNOBSERVED

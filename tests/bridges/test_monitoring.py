@@ -16,7 +16,7 @@ import pytest
 from archive.model import Host
 from archive.request import Search
 from archive.service import HistoryService, Work
-from bridges.config import Listen
+from bridges.listen import Listen
 from bridges.message import Acceptance, ChatKey, ChatKind, EventId, InboundMessage, ReplyTarget
 from bridges.metrics import Metrics
 from bridges.monitoring import PROBE_SECONDS, TICK_SECONDS, Monitor, monitored
