@@ -6,6 +6,7 @@ import click
 
 from bridges.cli.bots import bots, sessions
 from bridges.cli.chat import chat
+from bridges.cli.doctor import doctor
 from bridges.cli.history import history, mcp
 from bridges.cli.login import login
 from bridges.cli.pair import pair
@@ -22,6 +23,7 @@ def main() -> None:
 
 main.add_command(bots)
 main.add_command(chat)
+main.add_command(doctor)
 main.add_command(login)
 main.add_command(pair)
 main.add_command(history)
