@@ -54,7 +54,7 @@ def parse(found: Received, bot: str, own_ids: Collection[str], reserved: Collect
     if not group and _server(found.chat) not in _PERSONS:
         return None
     to_self = bare(found.chat) in me or bare(found.chat_alt or "") in me
-    if found.id in reserved or (found.own and not to_self):
+    if found.own and (found.id in reserved or not to_self):
         return None
     who = _person(found.sender, found.sender_alt) if group else _person(found.chat, found.chat_alt)
     if not found.id or who is None:

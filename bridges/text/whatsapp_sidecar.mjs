@@ -14,7 +14,7 @@ const [packages, folder, url] = process.argv.slice(2);
 const RESTART = 515; // asked for once after a code was scanned
 const REMEMBERED = 1000;
 
-const say = (type, fields = {}) => process.stdout.write(`${JSON.stringify({ type, ...fields })}\n`);
+const say = (type, fields = {}, then) => process.stdout.write(`${JSON.stringify({ type, ...fields })}\n`, then);
 
 // Libraries below print session keys to the console.
 for (const name of ["debug", "error", "info", "log", "trace", "warn"]) console[name] = () => {};
@@ -29,8 +29,8 @@ let baileys;
 try {
   baileys = await import(pathToFileURL(join(packages, "baileys", "lib", "index.js")).href);
 } catch {
-  say("broken");
-  process.exit(1);
+  say("broken", {}, () => process.exit(1));
+  await new Promise(() => {});
 }
 
 let socket;
@@ -137,6 +137,7 @@ async function connect() {
   const { state, saveCreds } = await baileys.useMultiFileAuthState(join(folder, "login"));
   socket = baileys.makeWASocket({
     auth: state,
+    keepAliveIntervalMs: 20_000, // a deaf link counts as lost 5 s after the next look
     logger: silent,
     markOnlineOnConnect: false,
     shouldSyncHistoryMessage: () => false,
@@ -156,10 +157,7 @@ async function connect() {
     if (connection !== "close") return;
     const code = lastDisconnect?.error?.output?.statusCode ?? 0;
     if (code === RESTART) return void connect();
-    say("closed", { code });
-    process.exitCode = 1;
-    process.stdin.destroy();
-    setTimeout(() => process.exit(), 500).unref();
+    say("closed", { code }, () => process.exit(1));
   });
 }
 
