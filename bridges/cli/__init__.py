@@ -10,6 +10,7 @@ from bridges.cli.doctor import doctor
 from bridges.cli.history import history, mcp
 from bridges.cli.login import login
 from bridges.cli.pair import pair
+from bridges.cli.reload import reload
 from bridges.cli.run import run
 from bridges.cli.slack import slack
 from bridges.cli.whatsapp import whatsapp
@@ -28,6 +29,7 @@ main.add_command(login)
 main.add_command(pair)
 main.add_command(history)
 main.add_command(mcp)
+main.add_command(reload)
 main.add_command(run)
 main.add_command(sessions)
 main.add_command(slack)
