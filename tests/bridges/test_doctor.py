@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sqlite3
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from bridges.cli.examination.network import SKEW_SECONDS, endpoints
 from bridges.config import load
 from bridges.state import open_state
 from i18n import Key, Language, Words
+from tests.bridges.chat_process import SECONDS
 from tests.bridges.test_run import bot, configure
 from tests.fakes.clock import FakeClock
 from tests.fakes.harness import FakeHarness
@@ -239,10 +240,22 @@ def test_addresses_load_no_sdk(tmp_path: Path) -> None:
         '[[bot]]\nname = "d"\nchannel = "qq"\napp_id = "1"\nclient_secret = "fake"\n'
         '[[bot]]\nname = "e"\nchannel = "wecom"\nbot_id = "1"\nsecret = "fake"\n'
         '[[bot]]\nname = "f"\nchannel = "weixin"\n'
+        '[[bot]]\nname = "g"\nchannel = "feishu"\napp_id = "1"\napp_secret = "fake"\n'
+        '[[bot]]\nname = "h"\nchannel = "dingtalk"\nclient_id = "1"\nclient_secret = "fake"\n'
+        '[[bot]]\nname = "i"\nchannel = "whatsapp"\nphone_number_id = "1"\naccess_token = "fake"\n'
+        'app_secret = "fake"\nverify_token = "fake"\nlisten = "127.0.0.1:0"\n'
+        '[[bot]]\nname = "j"\nchannel = "whatsapp"\ntransport = "linked"\n'
     )
-    before = set(sys.modules)
-    found = [address for bot in load(file, dict(os.environ)).bots for address in addresses(bot)]
+    program = (
+        "import json, sys; from pathlib import Path; from bridges.config import load;"
+        "from bridges.cli.examination.addresses import addresses;"
+        "found = [each for bot in load(Path(sys.argv[1]), {}).bots for each in addresses(bot)];"
+        "print(json.dumps([found, [name for name in sys.modules if '.' not in name]]))"
+    )
+    done = subprocess.run(  # noqa: S603 - the program above, in an interpreter where no test has loaded anything
+        [sys.executable, "-c", program, str(file)], capture_output=True, check=True, timeout=SECONDS
+    )
+    found, loaded = json.loads(done.stdout)
     assert all(address.startswith(("https://", "wss://")) for address in found)
-    assert len(found) == 7
-    loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
-    assert not loaded & {"telegram", "slack_sdk", "slack_bolt", "discord"}
+    assert len(found) == 10, "two of QQ, one of each other platform, none of a linked device"
+    assert not {*loaded} & {"telegram", "slack_sdk", "slack_bolt", "discord", "lark_oapi", "dingtalk_stream"}

@@ -5,11 +5,11 @@ A module is imported for a configured channel only, and none imports its SDK bef
 
 from __future__ import annotations
 
-from bridges.config import QQ, AnyBot, Discord, Slack, Telegram, WeCom, Weixin
+from bridges.config import QQ, AnyBot, DingTalk, Discord, Feishu, Slack, Telegram, WeCom, Weixin, WhatsApp
 
 
 def addresses(bot: AnyBot) -> tuple[str, ...]:  # noqa: PLR0911 - one a channel
-    """Return the addresses of a bot; none for a channel whose SDK finds its own and that has no endpoint set."""
+    """Return the addresses of a bot; none for a linked WhatsApp device, which finds its own."""
     match bot:
         case Telegram():
             from bridges.text.telegram import API  # noqa: PLC0415 - see the module's docstring
@@ -36,5 +36,17 @@ def addresses(bot: AnyBot) -> tuple[str, ...]:  # noqa: PLR0911 - one a channel
             from bridges.wecom.channel import SERVICE  # noqa: PLC0415 - see the module's docstring
 
             return (bot.endpoints.websocket or SERVICE,)
-        case _:
+        case Feishu():
+            from bridges.feishu.rest import FEISHU  # noqa: PLC0415 - see the module's docstring
+
+            return (bot.endpoints.api or FEISHU,)
+        case DingTalk():
+            from bridges.dingtalk.rest import API as DINGTALK  # noqa: PLC0415 - see the module's docstring
+
+            return (bot.endpoints.api or DINGTALK,)
+        case WhatsApp(transport="cloud"):
+            from bridges.text.whatsapp_graph import GRAPH  # noqa: PLC0415 - see the module's docstring
+
+            return (bot.endpoints.api or GRAPH,)
+        case WhatsApp():
             return (bot.endpoints.api,) if bot.endpoints.api else ()
