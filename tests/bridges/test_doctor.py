@@ -18,7 +18,6 @@ from click.testing import CliRunner, Result
 
 from bridges.cli import main
 from bridges.cli.examination import packages
-from bridges.cli.examination.addresses import addresses
 from bridges.cli.examination.finding import Check, Level
 from bridges.cli.examination.network import SKEW_SECONDS, endpoints
 from bridges.config import load
