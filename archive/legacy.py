@@ -7,6 +7,7 @@ from pathlib import Path
 
 from archive.files import ArchiveFolder, NotSaved
 from archive.model import Code, Host, NodeId, Notice, SessionArchive
+from archive.opening import open_file
 from archive.schema import Decoded, Unreadable, decode
 from archive.sources.native import children, same_directory
 from archive.sources.pi import peek
@@ -29,7 +30,8 @@ def import_legacy(
         if path.suffix != ".json" or path.stem in known:
             continue
         try:
-            record = decode(path.read_bytes(), stem=path.stem, host=Host.PI)
+            with open_file(path) as file:
+                record = decode(file.read(), stem=path.stem, host=Host.PI)
             session = record.archive.session
             if session not in held and (session in sessions or _names(record, workspace)):
                 folder.adopt(record.archive)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from archive.model import Code, Host, NodeId, SessionArchive
 from archive.names import root_name
+from archive.opening import open_file
 from archive.schema import Unreadable, decode
 from harness_client.types import SessionId
 
@@ -63,7 +64,7 @@ class ParsedFiles:
         """Read one file, from memory if it is unchanged; None when there is none."""
         with self._lock:
             try:
-                with self.path(stem).open("rb") as file:
+                with open_file(self.path(stem)) as file:
                     stat = os.fstat(file.fileno())
                     stamp = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns)
                     known = self._files.get(stem)

@@ -53,6 +53,12 @@ class Parts:
     archives: Archives | None = None
     activity: Activity = UNWATCHED
     observer: Observer = UNOBSERVED
+    spoken: Callable[[], Language] | None = None
+    """The language in force, where it may change while the program runs; else it is ``language``."""
+
+    def speaking(self, language: Callable[[], Language]) -> Parts:
+        """Return the same parts for bots that speak whatever ``language`` returns at the time."""
+        return replace(self, spoken=language)
 
     def bot(self, key: BotKey, channel: Channel, replies: Delivery, *, workspace: str | None = None) -> RunningBot:
         """Wire one bot; ``workspace`` is its own in the configuration."""
@@ -64,7 +70,7 @@ class Parts:
             replies=replies,
             clock=self.clock,
             references=LoggedReferences(),
-            language=self.language,
+            language=self.spoken or (lambda: self.language),
             workspace=workspace or self.workspace,
             mint=mint,
             archives=self.archives,

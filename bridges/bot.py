@@ -31,7 +31,10 @@ class Replies(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunningBot:
-    """Built by :mod:`bridges.app`. ``language`` and ``workspace`` are the configuration's, chats may choose others."""
+    """Built by :mod:`bridges.app`. ``language``, read anew each time, and ``workspace`` are the configuration's.
+
+    Chats may choose others.
+    """
 
     key: BotKey
     channel: Channel
@@ -40,7 +43,7 @@ class RunningBot:
     replies: Replies
     clock: Clock
     references: References
-    language: Language
+    language: Callable[[], Language]
     workspace: str
     mint: Callable[[], str]
     """Makes ids that never repeat."""
@@ -52,7 +55,7 @@ class RunningBot:
     async def words(self, chat: ChatKey) -> Words:
         """Return the words of the language this chat chose, or of the configured one."""
         settings = await self.state.chats.settings(chat)
-        return Words(settings.language or self.language)
+        return Words(settings.language or self.language())
 
     async def place(self, chat: ChatKey) -> Place:
         """Return where new sessions of this chat work: its pin, the bot's choice in chat, the configuration."""
@@ -65,5 +68,5 @@ class RunningBot:
             return await work()
         except Exception as error:  # noqa: BLE001 - the one supervisor of all work that a message starts
             reference = self.references.record(error, actor=sender, session=None)
-            await self.replies.reply(reply_to, (Words(self.language)(Key.CHAT_FAULT, reference=reference),))
+            await self.replies.reply(reply_to, (Words(self.language())(Key.CHAT_FAULT, reference=reference),))
             return None

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bridges.config import QQ, AnyBot, Discord, Feishu, Slack, Telegram, WeCom, Weixin, WhatsApp
+from bridges.config import QQ, AnyBot, DingTalk, Discord, Feishu, Slack, Telegram, WeCom, Weixin, WhatsApp
 from bridges.message import Channel, Cursors
 from commands.catalog import KNOWN
 from harness_client.clock import Clock
@@ -48,6 +48,8 @@ def build(bot: AnyBot, around: Surroundings) -> Channel:  # noqa: PLR0911 - one 
             return _feishu(bot, around)
         case WeCom():
             return _wecom(bot, around)
+        case DingTalk():
+            return _dingtalk(bot, around)
         case Slack():
             return _slack(bot, around)
         case Discord():
@@ -106,6 +108,20 @@ def _feishu(bot: Feishu, around: Surroundings) -> Channel:
     return FeishuChannel(bot.name, application, cursors=around.cursors, clock=around.clock, hide=around.hide)
 
 
+def _dingtalk(bot: DingTalk, around: Surroundings) -> Channel:
+    from bridges.dingtalk.channel import DingTalkChannel  # noqa: PLC0415 - see the module's docstring
+    from bridges.dingtalk.rest import Application  # noqa: PLC0415 - see the module's docstring
+
+    return DingTalkChannel(
+        bot.name,
+        Application(str(bot.client_id), bot.client_secret.reveal(), bot.endpoints.api),
+        card_template=str(bot.card_template) if bot.card_template else None,
+        cursors=around.cursors,
+        clock=around.clock,
+        hide=around.hide,
+    )
+
+
 def _slack(bot: Slack, around: Surroundings) -> Channel:
     from bridges.text.slack import SlackChannel  # noqa: PLC0415 - see the module's docstring
 
@@ -134,15 +150,20 @@ def _discord(bot: Discord, around: Surroundings) -> Channel:
 
 
 def _whatsapp(bot: WhatsApp, around: Surroundings) -> Channel:
+    cloud = bot.cloud
+    if cloud is None:
+        from bridges.text.whatsapp_linked import LinkedChannel  # noqa: PLC0415 - see the module's docstring
+
+        return LinkedChannel(bot.name, data=around.data, url=bot.endpoints.api, clock=around.clock)
     from bridges.text.whatsapp import WhatsAppChannel  # noqa: PLC0415 - see the module's docstring
     from bridges.text.whatsapp_webhook import Door  # noqa: PLC0415 - see the module's docstring
 
-    listen, app_secret, verify_token = bot.listen, bot.app_secret.reveal(), bot.verify_token.reveal()
+    app_secret, verify_token = cloud.app_secret.reveal(), cloud.verify_token.reveal()
     return WhatsAppChannel(
         bot.name,
-        number_id=str(bot.phone_number_id),
-        access_token=bot.access_token.reveal(),
-        door=Door(listen.host, listen.port, bot.path, app_secret, verify_token),
+        number_id=str(cloud.id),
+        access_token=cloud.access_token.reveal(),
+        door=Door(cloud.listen.host, cloud.listen.port, bot.path, app_secret, verify_token),
         api=bot.endpoints.api,
         clock=around.clock,
     )

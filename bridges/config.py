@@ -6,21 +6,22 @@ which may be a secret somebody put on the wrong line.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 import platformdirs
 
 from bridges.config_error import ConfigError, Wrong, explain
-from bridges.secret import Places, Secret
+from bridges.listen import Listen
+from bridges.secret import Places, Secret, secrets_in
 from commands.folders import is_absolute
 from harness_client.address import Address
 from i18n import Key, Language
@@ -52,36 +53,6 @@ class Identifier(str):
     """A public id of an account; may be kept in the same three places as a secret."""
 
     __slots__ = ()
-
-
-class Listen:
-    """A ``host:port`` to listen on; ``[::1]:9464`` for IPv6. Port 0 lets the system choose."""
-
-    __slots__ = ("host", "port")
-
-    def __init__(self, text: str) -> None:
-        match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})", text)
-        if match is None or int(match[2]) > 65535:
-            raise ValueError("listen")
-        self.host = match[1].strip("[]")
-        self.port = int(match[2])
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can connect."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Listen) and (other.host, other.port) == (self.host, self.port)
-
-    def __hash__(self) -> int:
-        return hash((self.host, self.port))
-
-    def __repr__(self) -> str:
-        return f"Listen({self.host!r}, {self.port})"
 
 
 Url = Annotated[str, msgspec.Meta(pattern=r"^(https?|wss?)://[^\s/]+")]
@@ -225,6 +196,26 @@ class QQEndpoints(Api, frozen=True, kw_only=True):
     token: Url | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CloudNumber:
+    """A number on the WhatsApp Cloud API."""
+
+    id: Identifier
+    access_token: Secret
+    app_secret: Secret
+    verify_token: Secret
+    listen: Listen
+
+
+T = TypeVar("T")
+
+
+def _given(name: str, value: T | None) -> T:
+    if value is None:
+        raise Wrong(name, Key.CONFIG_MISSING)
+    return value
+
+
 class Telegram(Bot, frozen=True, kw_only=True, tag_field="channel", tag="telegram"):
     """A bot of @BotFather."""
 
@@ -248,15 +239,33 @@ class Discord(Bot, frozen=True, kw_only=True, tag_field="channel", tag="discord"
 
 
 class WhatsApp(Bot, frozen=True, kw_only=True, tag_field="channel", tag="whatsapp"):
-    """A Cloud API number; ``listen`` and ``path`` are where its webhook is served."""
+    """A Cloud API number, whose webhook is served at ``listen`` and ``path``, or a linked device, which needs none."""
 
-    phone_number_id: Identifier
-    access_token: Secret
-    app_secret: Secret
-    verify_token: Secret
-    listen: Listen
+    transport: Literal["cloud", "linked"] = "cloud"
+    phone_number_id: Identifier | None = None
+    access_token: Secret | None = None
+    app_secret: Secret | None = None
+    verify_token: Secret | None = None
+    listen: Listen | None = None
     path: Annotated[str, msgspec.Meta(pattern=r"^/[^\s?#]*$")] = "/"
     endpoints: Api = Api()
+
+    def __post_init__(self) -> None:
+        Bot.__post_init__(self)
+        _ = self.cloud
+
+    @property
+    def cloud(self) -> CloudNumber | None:
+        """What the Cloud API needs; None for a linked device."""
+        if self.transport == "linked":
+            return None
+        return CloudNumber(
+            _given("phone_number_id", self.phone_number_id),
+            _given("access_token", self.access_token),
+            _given("app_secret", self.app_secret),
+            _given("verify_token", self.verify_token),
+            _given("listen", self.listen),
+        )
 
 
 class Feishu(Bot, frozen=True, kw_only=True, tag_field="channel", tag="feishu"):
@@ -268,10 +277,11 @@ class Feishu(Bot, frozen=True, kw_only=True, tag_field="channel", tag="feishu"):
 
 
 class DingTalk(Bot, frozen=True, kw_only=True, tag_field="channel", tag="dingtalk"):
-    """A DingTalk app in stream mode."""
+    """A DingTalk app in stream mode; ``card_template`` is the id of an AI card's template, for answers that grow."""
 
     client_id: Identifier
     client_secret: Secret
+    card_template: Identifier | None = None
     endpoints: Api = Api()
 
 
@@ -321,7 +331,7 @@ class Config(Section, frozen=True, kw_only=True):
 
     def secrets(self) -> frozenset[str]:
         """Return every secret in the clear, for the log to hide."""
-        found = {secret.reveal() for secret in _secrets(self)}
+        found = {secret.reveal() for secret in secrets_in(self)}
         return frozenset(found | {token for text in found for token in re.findall(r"[?&]token=([^&#\s]+)", text)})
 
 
@@ -385,14 +395,3 @@ class _Decoder:
         if kind is Listen:
             return Listen(source)
         return self._places.absolute(source)
-
-
-def _secrets(node: object) -> Iterator[Secret]:
-    if isinstance(node, Secret):
-        yield node
-    elif isinstance(node, msgspec.Struct):
-        for field in node.__struct_fields__:
-            yield from _secrets(getattr(node, field))
-    elif isinstance(node, tuple):
-        for item in node:
-            yield from _secrets(item)

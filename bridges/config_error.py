@@ -44,6 +44,7 @@ _EXPECTED: Final[Mapping[str, str]] = (
         "language": '"zh" | "en"',
         "mode": '"http" | "embedded"',
         "busy": '"queue" | "steer"',
+        "transport": '"cloud" | "linked"',
         "channel": '"weixin" | "feishu" | "dingtalk" | "wecom" | "qq" | "slack" | "telegram" | "discord" | "whatsapp"',
         "name": '"A-Z a-z 0-9 _ . -" {1,64}',
         "direct": '"pairing" | "open" | ["ID", …]',

@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 from aiohttp import web
 
-from bridges.config import Listen
+from bridges.listen import Listen
 from bridges.metrics import Metrics, Watched
 from bridges.supervise import Link
 from harness_client.client import HarnessClient

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 MAX_BYTES: Final = 64 * 1024
 """A secret file larger than this is the wrong file."""
@@ -82,7 +84,7 @@ class Places:
     def _file(self, name: str) -> str:
         path = name
         try:
-            path = str(self._path(name))
+            path = str(self.path(name))
             with Path(path).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
             value = data.decode().strip()
@@ -94,7 +96,8 @@ class Places:
             raise SecretMissing(path)
         return value
 
-    def _path(self, name: str) -> Path:
+    def path(self, name: str) -> Path:
+        """Return where ``{ file = name }`` is. Raises SecretMissing, ValueError."""
         given = Path(name.removeprefix(f"${CREDENTIALS}/"))
         credentials = self.environ.get(CREDENTIALS)
         if credentials and not given.is_absolute():
@@ -102,3 +105,21 @@ class Places:
         if name.startswith(f"${CREDENTIALS}/"):
             raise SecretMissing(f"${CREDENTIALS}")
         return self.absolute(name)
+
+
+def secrets_in(node: object) -> Iterator[Secret]:
+    """Yield every secret in a configuration."""
+    for _, secret in placed_secrets(node):
+        yield secret
+
+
+def placed_secrets(node: object, path: str = "") -> Iterator[tuple[str, Secret]]:
+    """Yield every secret in a configuration, each with the path of its key, such as ``bot[0].token``."""
+    if isinstance(node, Secret):
+        yield path, node
+    elif isinstance(node, msgspec.Struct):
+        for field, name in zip(node.__struct_fields__, node.__struct_encode_fields__, strict=True):
+            yield from placed_secrets(getattr(node, field), f"{path}.{name}" if path else name)
+    elif isinstance(node, tuple):
+        for index, item in enumerate(node):
+            yield from placed_secrets(item, f"{path}[{index}]")

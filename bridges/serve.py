@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -98,7 +98,7 @@ class ServedBot:
                 intake = Intake(bot, self._policy, tasks, settled=observer.settled)
                 self._queued = lambda: intake.conversations.waiting + delivery.waiting
                 await intake.inherit()
-                inbox = _Entrance(intake, self._channel, self._parts.language, observer, tasks)
+                inbox = _Entrance(intake, self._channel, bot.language(), observer, tasks)
                 supervisor = Supervisor(self._key, self._channel, inbox, redact=self._redact, clock=self._parts.clock)
                 self._supervisor = supervisor
                 link = tasks.create_task(supervisor.keep_running())
@@ -137,10 +137,3 @@ class _Entrance:
             menus = {str(language): menu(COMMANDS.values(), Words(language)) for language in languages}
             self._tasks.create_task(self._channel.publish(menus))
         self._intake.connected()
-
-
-async def serve(bots: Sequence[ServedBot], stop: asyncio.Event) -> None:
-    """Serve all bots until ``stop``; returns when the last of them is done."""
-    async with asyncio.TaskGroup() as tasks:
-        for bot in bots:
-            tasks.create_task(bot.serve(stop))

@@ -32,8 +32,11 @@ from harness_client.host_process import Ended, HostProcess
 
 READY_WITHIN = 60.0
 """Seconds a host may take to print its address; 3 to 4 are usual."""
-STOP_WITHIN = 0.5
-"""Seconds between asking a host to end and killing it: Ctrl-C ends everything within a second."""
+STOP_WITHIN = 0.7
+"""Seconds between asking a host to end and killing it: Ctrl-C ends everything within a second.
+
+Less would cost a session its last words: on a busy machine the host needs half a second to write them down.
+"""
 FIRST_DELAY, LONGEST_DELAY = 1.0, 60.0
 """Seconds before a dead host is started again: doubled at each failure in a row, less up to half by chance."""
 HEALTHY_AFTER = 60.0

@@ -72,8 +72,10 @@ async def _uncut(task: asyncio.Future[T]) -> T:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait([task], timeout=CLOSE_SECONDS)
-        task.cancel()
+        try:
+            await asyncio.wait([task], timeout=CLOSE_SECONDS)
+        finally:
+            task.cancel()  # also when we are cancelled again meanwhile
         raise
 
 

@@ -21,6 +21,7 @@ LONGEST_FUNCTION = 50
 SUPERVISORS = {
     "bridges/bot.py": "one message's work: whatever escapes it becomes a reply with a reference",
     "bridges/delivery.py": "one send: whatever escapes a channel leaves open whether the message arrived",
+    "bridges/feishu/sdk.py": "one bot's link in the process of the SDK: whatever ends it is reported, the others go on",
     "bridges/serve.py": "one bot: its failure never stops another",
     "bridges/state/database.py": "the database's thread: whatever escapes a job is carried to its caller",
     "bridges/supervise.py": "one bot's link: whatever escapes it is backed off from, and shown as its health",

@@ -9,7 +9,7 @@ from pathlib import Path
 from archive.model import MAX_NOTICES, Code, Host, Notice, Scan, Stamp
 from archive.pairs import Close, project
 from archive.sources.dsh_lineage import Kin, members
-from archive.sources.dsh_log import Header, log_file, peek, read_log
+from archive.sources.dsh_log import Header, log_files, peek, read_log
 from archive.sources.dsh_turns import Log, Speaker, moments
 from archive.sources.native import Discovery, children
 from archive.times import EPOCH, Instant
@@ -87,21 +87,21 @@ class DshSource:
     def _look_at(
         self, directory: Path, found: dict[SessionId, tuple[Header, DshSession]], notices: list[Notice]
     ) -> None:
-        path = log_file(directory)
-        if path is None:
+        paths = log_files(directory)
+        if isinstance(paths, Code):
+            notices.append(Notice(paths, directory.name))
             return
-        if isinstance(path, Code):
-            notices.append(Notice(path, directory.name))
+        for path in paths:
+            stat = path.stat()
+            header = peek(path)
+            if isinstance(header, Code):
+                notices.append(Notice(header, directory.name))
+                continue  # a host that died while it began this generation left the one before
+            session = DshSession(header.session, Stamp(stat.st_size, stat.st_mtime_ns), path)
+            rival = found.get(header.session)
+            if rival is None or _rank(header, session) > _rank(*rival):
+                found[header.session] = (header, session)
             return
-        stat = path.stat()
-        header = peek(path)
-        if isinstance(header, Code):
-            notices.append(Notice(header, directory.name))
-            return
-        session = DshSession(header.session, Stamp(stat.st_size, stat.st_mtime_ns), path)
-        rival = found.get(header.session)
-        if rival is None or _rank(header, session) > _rank(*rival):
-            found[header.session] = (header, session)
 
 
 def _rank(header: Header, session: DshSession) -> tuple[int, int]:

@@ -14,6 +14,7 @@ import msgspec
 import zstandard
 
 from archive.model import Code, Notice
+from archive.opening import open_file
 from archive.sources.dsh_turns import Log
 from archive.text import clean
 from archive.times import EPOCH, Instant, from_millis
@@ -52,10 +53,10 @@ class _HeaderLine(msgspec.Struct, rename="camel"):
     origin: str | None = None
 
 
-def log_file(directory: Path) -> Path | Code | None:
-    """Return the session file that counts in a session's directory: of the formats we know the newest.
+def log_files(directory: Path) -> list[Path] | Code:
+    """Return the session files in a session's directory, of the formats we know the newest first: that one counts.
 
-    None when there is none at all, a code when there are only newer formats.
+    Empty when there is none at all, a code when there are only newer formats.
     """
     found: list[tuple[int, int, Path]] = []
     newer = False
@@ -68,14 +69,14 @@ def log_file(directory: Path) -> Path | Code | None:
             newer = True
         else:
             found.append((version, path.stat().st_mtime_ns, path))
-    if found:
-        return max(found)[2]
-    return Code.UNKNOWN_FORMAT if newer else None
+    if newer and not found:
+        return Code.UNKNOWN_FORMAT
+    return [path for _, _, path in sorted(found, reverse=True)]
 
 
 def peek(path: Path) -> Header | Code:
     """Read a file's header alone; the code says why it has none that we can read. Raises OSError."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         try:
             return _header(next(_lines(file, path), b""))
         except zstandard.ZstdError:
@@ -106,7 +107,7 @@ def read_log(path: Path, session: SessionId, log: Log, notices: list[Notice]) ->
 
     Adds a notice for everything that could not be read. Raises OSError.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         lines = _whole_lines(file, path, session, notices)
         header = _header(next(lines, b""))
         if isinstance(header, Code):

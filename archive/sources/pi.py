@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from archive.model import MAX_NOTICES, Code, Host, Lineage, Notice, Parentage, Scan, Stamp
+from archive.opening import open_file
 from archive.pairs import project
 from archive.sources.native import Discovery, children, same_directory
 from archive.sources.pi_entries import NEWEST_FORMAT, Entries, Header, read_header
@@ -31,7 +32,7 @@ class PiSession:
         entries: Entries | None = None
         notices: list[Notice] = []
         for path in self.files:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 records = read_records(file, self.session, notices)
                 header = next((found for _, record in records if (found := read_header(record))), None)
                 if header is None or header.session != self.session:
@@ -126,7 +127,7 @@ def _session(session: SessionId, files: dict[Path, _File]) -> PiSession:
 def peek(path: Path) -> Header | Code:
     """Read a file's header alone; the code says why it has none that we can read."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             line = file.readline(_HEADER_BYTES)
     except (OSError, ValueError):  # ValueError: a header names its parent by a path that cannot be one
         return Code.UNREADABLE

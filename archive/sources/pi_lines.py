@@ -14,24 +14,22 @@ import msgspec
 
 from archive.model import Code, Notice
 
-_RECORD = re.compile(r'\{\s*"type"\s*:\s*"')
-_SALVAGEABLE = frozenset(
-    {
-        "session",
-        "message",
-        "model_change",
-        "thinking_level_change",
-        "compaction",
-        "branch_summary",
-        "custom",
-        "custom_message",
-        "label",
-        "session_info",
-        "usage",
-        "context_edit",
-    }
+_SALVAGEABLE = (
+    "session",
+    "message",
+    "model_change",
+    "thinking_level_change",
+    "compaction",
+    "branch_summary",
+    "custom",
+    "custom_message",
+    "label",
+    "session_info",
+    "usage",
+    "context_edit",
 )
 """Only a known record is taken out of a broken line: content blocks inside it look much the same."""
+_RECORD = re.compile(rf'\{{\s*"type"\s*:\s*"(?:{"|".join(_SALVAGEABLE)})"')
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -122,8 +120,10 @@ def _salvage(line: bytes) -> Iterator[bytes]:
         position = match.start() + 1
         try:
             value, end = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError):
+        except ValueError:
             continue
-        if isinstance(value, dict) and value.get("type") in _SALVAGEABLE and "timestamp" in value:
+        except RecursionError:
+            return  # no record is nested so deeply; each try further in would cost as much again
+        if "timestamp" in value:
             yield text[match.start() : end].encode("utf-8", "surrogatepass")
             position = end

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from archive.model import Code, Notice
+from archive.opening import open_file
 from harness_client.types import SessionId
 
 
@@ -52,7 +53,8 @@ class _Settings(msgspec.Struct, rename="camel"):
 
 def _session_dir(file: Path, notices: list[Notice]) -> Path | None:
     try:
-        named = msgspec.json.decode(file.read_bytes(), type=_Settings).session_dir
+        with open_file(file) as settings:
+            named = msgspec.json.decode(settings.read(), type=_Settings).session_dir
         if named and "\0" in named:
             raise ValueError(file.name)
         return Path(named).expanduser() if named else None

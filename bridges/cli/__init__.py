@@ -6,11 +6,14 @@ import click
 
 from bridges.cli.bots import bots, sessions
 from bridges.cli.chat import chat
+from bridges.cli.doctor import doctor
 from bridges.cli.history import history, mcp
 from bridges.cli.login import login
 from bridges.cli.pair import pair
+from bridges.cli.reload import reload
 from bridges.cli.run import run
 from bridges.cli.slack import slack
+from bridges.cli.whatsapp import whatsapp
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,10 +24,13 @@ def main() -> None:
 
 main.add_command(bots)
 main.add_command(chat)
+main.add_command(doctor)
 main.add_command(login)
 main.add_command(pair)
 main.add_command(history)
 main.add_command(mcp)
+main.add_command(reload)
 main.add_command(run)
 main.add_command(sessions)
 main.add_command(slack)
+main.add_command(whatsapp)

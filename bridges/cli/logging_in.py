@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 
+from bridges.cli.qr import drawn
 from bridges.config import Config, Weixin, environment, load
 from bridges.config_error import ConfigError
 from bridges.log import Redactor, logging_to
@@ -44,12 +45,8 @@ class Terminal:
 
     def show(self, address: str) -> None:
         """See :meth:`bridges.weixin.login.Person.show`."""
-        try:
-            import segno  # noqa: PLC0415 - an extra
-        except ModuleNotFoundError:
+        if not drawn(address):
             click.echo(self._words(Key.LOGIN_NO_QR))
-        else:
-            segno.make(address, error="l").terminal(out=sys.stdout, border=2, compact=True)
         click.echo(self._words(Key.LOGIN_SCAN, address=address))
 
     def tell(self, progress: Progress) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +19,9 @@ from commands.cleaning import clean, one_line
 from i18n import Key, Words
 
 _HIT: Final = "bold reverse"
+_GAP: Final = "  "
+_PREVIEW: Final = 40
+"""Columns that a preview needs beside the rest of its row."""
 
 
 def search(answer: SearchAnswer, query: str, words: Words) -> None:
@@ -25,30 +30,35 @@ def search(answer: SearchAnswer, query: str, words: Words) -> None:
     if answer.reason is not None:
         console.print(archive_words.reason(answer.reason, words))
     else:
-        console.print(_table(answer, query, words))
+        _results(console, answer, query, words)
     if answer.next_offset is not None:
         console.print(words(Key.PAST_NEXT_PAGE, offset=answer.next_offset))
     warnings(answer.warnings, words)
 
 
-def _table(answer: SearchAnswer, query: str, words: Words) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for key, fixed in (
-        (Key.PAST_COLUMN_WHEN, True),
-        (Key.PAST_COLUMN_SOURCE, True),
-        (Key.PAST_COLUMN_WHAT, False),
-        (Key.PAST_COLUMN_PREVIEW, False),
-        (Key.PAST_COLUMN_ID, True),
-    ):
-        table.add_column(words(key), no_wrap=fixed, overflow="fold")
+def _results(console: Console, answer: SearchAnswer, query: str, words: Words) -> None:
+    """Print a table; where no room is left for previews, each result on two lines."""
+    rows: list[tuple[list[str], Text]] = []
     for result in answer.results:
         marks = archive_words.marks(
             completed=result.completed, written=result.ready, shared=result.shared is True, words=words
         )
         what = " · ".join([archive_words.kind(result.kind, words), *marks])
-        preview = highlighted(one_line(result.preview), query)
-        table.add_row(archive_words.local(result.end), result.host, what, preview, result.id)
-    return table
+        facts = [archive_words.local(result.end), result.host, what, result.id]
+        rows.append((facts, highlighted(one_line(result.preview), query)))
+    taken = sum(max(map(cell_len, column)) + len(_GAP) for column in zip(*(facts for facts, _ in rows), strict=True))
+    if console.width - taken < _PREVIEW:
+        for facts, preview in rows:
+            console.print(Text(_GAP.join(facts), style="bold"), Padding(preview, (0, 0, 1, 2)), sep="\n")
+        return
+    table = Table(box=None, pad_edge=False)
+    for key in (Key.PAST_COLUMN_WHEN, Key.PAST_COLUMN_SOURCE, Key.PAST_COLUMN_WHAT):
+        table.add_column(words(key), no_wrap=True)
+    table.add_column(words(Key.PAST_COLUMN_PREVIEW), overflow="fold")
+    table.add_column(words(Key.PAST_COLUMN_ID), no_wrap=True)
+    for (when, source, what, name), preview in rows:
+        table.add_row(when, source, what, preview, name)
+    console.print(table)
 
 
 def highlighted(text: str, query: str) -> Text:

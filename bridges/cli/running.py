@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,15 +15,16 @@ import click
 
 from bridges.access import Policies
 from bridges.app import Parts, open_parts
-from bridges.channels import NotServed, Surroundings, build
 from bridges.cli.problems import worded
-from bridges.config import AnyBot, Config, Listen, environment, load, locate
+from bridges.cli.reloading import reload_on_hangup
+from bridges.config import Config, environment, load, locate
 from bridges.config_error import ConfigError
-from bridges.intake import Policy
+from bridges.fleet import Fleet
+from bridges.listen import Listen
 from bridges.log import Redactor, logging_to
 from bridges.noting import keep_noted
 from bridges.observer import UNOBSERVED
-from bridges.serve import ServedBot, serve
+from bridges.serve import ServedBot
 from bridges.state import BotKey, StateError
 from bridges.supervise import Health, Link
 from harness_client.embedded import EmbeddedError
@@ -78,23 +79,23 @@ async def _run(config: Config, path: Path | None, words: Words, redact: Redactor
     try:
         async with AsyncExitStack() as stack:
             parts = await stack.enter_async_context(open_parts(config, environment(), redact, observer=observer))
-            await parts.state.bots.settle([_key(bot) for bot in config.bots])
-            figures: str | None = None
-            policies = Policies.following(path, environment())
-            served, unknown = _bots(config, parts, policies, redact)
+            fleet = Fleet(parts, Policies.following(path, environment()), redact)
+            await fleet.take(config)
             host = await parts.harness.health()
+            figures: str | None = None
             if config.metrics and metrics:
-                figures = await _monitored(stack, config.metrics.listen, metrics, parts, served)
-            async with asyncio.TaskGroup() as tasks:
-                serving = tasks.create_task(serve(served, stop))
-                noting = tasks.create_task(
-                    keep_noted(parts.state.healths, lambda: [bot.health for bot in served], parts.clock)
-                )
-                serving.add_done_callback(lambda _: noting.cancel())
-                await _settled(parts, served, stop)
-                click.echo(_ready(parts, host, served, unknown, words))
+                figures = await _monitored(stack, config.metrics.listen, metrics, parts, fleet.served)
+            async with _noted(parts, fleet), asyncio.TaskGroup() as tasks:
+                begin = partial(_begin, tasks, stop)
+                for bot in fleet.served:
+                    begin(bot)
+                reloading = tasks.create_task(reload_on_hangup(path, fleet, begin, stop))
+                await _settled(parts, fleet.served, stop)
+                click.echo(_ready(parts, host, fleet.served, fleet.unknown, words))
                 if figures is not None:
                     click.echo(words(Key.RUN_MONITORED, address=figures))
+                await stop.wait()
+                reloading.cancel()
     except (StateError, HarnessError, EmbeddedError) as error:
         click.echo(worded(error, words, address=address.base if address else "127.0.0.1"), err=True)
         return FAILED
@@ -123,24 +124,20 @@ async def _monitored(
         raise CannotListen(f"{listen.host}:{listen.port}", type(error).__name__) from error
 
 
-def _key(bot: AnyBot) -> BotKey:
-    return BotKey(bot.channel, bot.name)
+def _begin(tasks: asyncio.TaskGroup, stop: asyncio.Event, bot: ServedBot) -> None:
+    tasks.create_task(bot.serve(stop))
 
 
-def _bots(config: Config, parts: Parts, policies: Policies, redact: Redactor) -> tuple[list[ServedBot], list[BotKey]]:
-    """Make every bot whose channel this version serves; the others are named."""
-    served, unknown = [], []
-    data = config.state.path.absolute().parent
-    for bot in config.bots:
-        key = _key(bot)
-        try:
-            channel = build(bot, Surroundings(parts.state.cursors(key), parts.clock, redact.hide, data))
-        except NotServed:
-            unknown.append(key)
-            continue
-        policy = Policy(partial(policies.of, key), busy=bot.busy, group_approvals=bot.group_approvals)
-        served.append(ServedBot(parts, key, channel, policy, redact=redact, workspace=bot.workspace))
-    return served, unknown
+@asynccontextmanager
+async def _noted(parts: Parts, fleet: Fleet) -> AsyncIterator[None]:
+    """Keep the state's word on the bots true, to the end of the last of them."""
+    healths = parts.state.healths
+    noting = asyncio.create_task(keep_noted(healths, lambda: [bot.health for bot in fleet.served], parts.clock))
+    try:
+        yield
+    finally:
+        noting.cancel()
+        await asyncio.wait([noting])
 
 
 async def _settled(parts: Parts, served: Sequence[ServedBot], stop: asyncio.Event) -> None:

@@ -1,4 +1,4 @@
-"""An answer that grows in a card: created, sent as a message, filled again and again, ended (facts EAST 1.3).
+"""An answer that grows in a card: created, sent as a message, filled again and again, ended.
 
 Every change of a card has a number, and the platform drops what comes behind a higher one: the order on the way does
 not matter, and the same change may be sent twice. Cards that a crash leaves open are ended by the next process.

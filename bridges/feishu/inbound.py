@@ -1,4 +1,4 @@
-"""Events of Feishu -> messages of ours (facts EAST 1.2). Pure."""
+"""Events of Feishu -> messages of ours. Pure."""
 
 from __future__ import annotations
 

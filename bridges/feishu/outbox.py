@@ -1,4 +1,4 @@
-"""The way out: every send carries an id of its own, so one whose answer was lost may be sent again (facts EAST 1.3)."""
+"""The way out: every send carries an id of its own, so one whose answer was lost may be sent again."""
 
 from __future__ import annotations
 

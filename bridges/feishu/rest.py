@@ -1,4 +1,4 @@
-"""Feishu's HTTP API: the tenant's token, calls with it, and what the answers say (facts EAST 1.3).
+"""Feishu's HTTP API: the tenant's token, calls with it, and what the answers say.
 
 Refusals come with any status, also with 200: the code decides, and the status only where there is none.
 """

@@ -3,7 +3,7 @@
 
 Orders come on standard input, whose end means that we are to end too; reports go to standard output. What is worth a
 process: the SDK keeps one event loop in a global and blocks it, its whole import takes seconds and 160 MB, and nothing
-but ending a process surely ends it (facts EAST 1.4). Here it reconnects nothing: a link that is lost is over, and
+but ending a process surely ends it. Here it reconnects nothing: a link that is lost is over, and
 whoever asked for it asks again.
 """
 

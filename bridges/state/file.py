@@ -150,6 +150,17 @@ def _join(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def inspect(path: Path) -> None:
+    """Read the file through and change nothing: no upgrade, no setting aside, no lock. Raises StateError."""
+    with _worded(path), contextlib.closing(_plain(path)) as connection:
+        version(connection)
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise StateError(Trouble.BROKEN, path, "quick_check")
+        if not os.access(path, os.W_OK):
+            raise StateError(Trouble.READ_ONLY, path)
+
+
 def _plain(path: Path) -> sqlite3.Connection:
     """Connect in the mode the whole project relies on.
 

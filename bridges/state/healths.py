@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from bridges.message import Stop
 from bridges.state.database import Database
@@ -20,14 +22,14 @@ class SqliteHealths:
 
     async def note(self, healths: Iterable[Health]) -> None:
         """See :meth:`Healths.note`."""
-        now = self._clock.time()
+        now, pid = self._clock.time(), os.getpid()
         rows = [
-            (each.bot.channel, each.bot.name, each.link, each.since, each.last_event, each.error, each.why, now)
+            (each.bot.channel, each.bot.name, each.link, each.since, each.last_event, each.error, each.why, now, pid)
             for each in healths
         ]
 
         def work(db: sqlite3.Connection) -> None:
-            db.executemany("REPLACE INTO health VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            db.executemany("REPLACE INTO health VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
         await self._database.run(work)
 
@@ -35,20 +37,28 @@ class SqliteHealths:
         """See :meth:`Healths.noted`."""
 
         def work(db: sqlite3.Connection) -> tuple[Noted, ...]:
-            query = "SELECT channel, bot, link, since, last_event, error, why, at FROM health ORDER BY channel, bot"
-            return tuple(_noted(*row) for row in db.execute(query))
+            query = (
+                "SELECT channel, bot, link, since, last_event, error, why, at, pid FROM health ORDER BY channel, bot"
+            )
+            return tuple(_Record._make(row).noted() for row in db.execute(query))
 
         return await self._database.run(work)
 
 
-def _noted(
-    channel: str,
-    name: str,
-    link: str,
-    since: float,
-    last_event: float | None,
-    error: str | None,
-    why: str | None,
-    at: float,
-) -> Noted:
-    return Noted(Health(BotKey(channel, name), Link(link), since, last_event, error, Stop(why) if why else None), at)
+class _Record(NamedTuple):
+    """A row, columns in the order of the query."""
+
+    channel: str
+    name: str
+    link: str
+    since: float
+    last_event: float | None
+    error: str | None
+    why: str | None
+    at: float
+    pid: int
+
+    def noted(self) -> Noted:
+        """Return the row as what it says."""
+        bot, why = BotKey(self.channel, self.name), Stop(self.why) if self.why else None
+        return Noted(Health(bot, Link(self.link), self.since, self.last_event, self.error, why), self.at, self.pid)

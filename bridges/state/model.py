@@ -60,10 +60,11 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """How a bot was at a time, in seconds since the epoch."""
+    """How a bot was at a time, in seconds since the epoch, and which process ran it."""
 
     health: Health
     at: float
+    pid: int
 
 
 class Healths(Protocol):

@@ -54,6 +54,7 @@ UPGRADES: Final[tuple[tuple[str, ...], ...]] = (
             at REAL NOT NULL,
             PRIMARY KEY (channel, bot)) WITHOUT ROWID""",
     ),
+    ("ALTER TABLE health ADD COLUMN pid INTEGER NOT NULL DEFAULT 0",),
 )
 
 

@@ -16,7 +16,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bridges.http import BODY_LIMIT, CallFailed, Reply, Request, Unreached, exchange
 from bridges.message import ChannelStopped, Clock, NotSent, RetryAfter, SendOutcome, Sent, SentId, Stop
-from bridges.text.slack_parse import Me, escaped
+from bridges.text.slack_parse import SLACK, Me, escaped
 from bridges.trusted import TrustedHosts, UntrustedHost
 
 ANSWER_SECONDS: Final = 20
@@ -33,7 +33,6 @@ UNNAMED_WAIT: Final = 30.0
 
 FETCH_SECONDS: Final = 60
 
-SLACK: Final = "https://slack.com/api/"
 
 DEAD_LOGINS: Final = frozenset({
     "account_inactive", "invalid_auth", "not_authed", "not_allowed_token_type", "token_expired", "token_revoked",

@@ -28,8 +28,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bridges.message import ChannelStopped, Clock, Stop
-from bridges.text.slack_api import ANSWER_SECONDS, DEAD_LOGINS, SLACK, code_of, lost, wait_of
-from bridges.text.slack_parse import Me
+from bridges.text.slack_api import ANSWER_SECONDS, DEAD_LOGINS, code_of, lost, wait_of
+from bridges.text.slack_parse import SLACK, Me
 
 LOOK_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 3.0

@@ -108,6 +108,8 @@ class _Head(msgspec.Struct):
     event: _Typed | None = None
 
 
+SLACK: Final = "https://slack.com/api/"
+
 _SAID: Final = frozenset({None, "thread_broadcast", "file_share"})
 """Subtypes under which a person says something; edits, deletions, joins and the like have others."""
 

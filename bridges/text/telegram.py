@@ -49,6 +49,8 @@ DRAFT_SECONDS: Final = 0.7
 DRAFT_LIFE_SECONDS: Final = 20.0
 """A draft fades after 30 seconds."""
 
+API: Final = "https://api.telegram.org"
+
 GROUPS_REMEMBERED: Final = 1_000
 
 
@@ -63,7 +65,7 @@ class TelegramChannel:
         """Know the token, and the address of another Bot API server, without a path, if any."""
         self._name = name
         self._token = token
-        self._address = api or "https://api.telegram.org"
+        self._address = api or API
         self._clock = clock
         self._api: BotApi | None = None
         self._drafts = itertools.count(1)

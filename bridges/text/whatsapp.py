@@ -124,6 +124,7 @@ class _Reception:
                         self._graph.report(code)
                     case Unreadable(where):
                         self._log.warning("a part of a post cannot be read and was left out", where=where)
+                await asyncio.sleep(0)  # a post may hold thousands of things
 
     async def _take(self, message: InboundMessage) -> None:
         taken = await self._inbox.accept(message)

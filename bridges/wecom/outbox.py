@@ -15,13 +15,16 @@ from typing import Final
 import structlog
 
 from bridges.message import NotSent, RetryAfter, SendOutcome, Sent, SentId
+from bridges.pace import Pace, Window
 from bridges.wecom.connection import Line, NotConnected, Refused, Unacknowledged
 from bridges.wecom.inbound import Route
-from bridges.wecom.pace import Pace
 from harness_client.clock import Clock
 
 MAX_BYTES: Final = 20_480
 """UTF-8 bytes of one text; a longer one loses its ``finish``."""
+
+WINDOWS: Final = (Window(30, 60.0), Window(1_000, 3_600.0))
+"""Frames to one chat: replies, what grows, and messages of the bot's own accord together."""
 
 UPDATE_SECONDS: Final = 2.0
 """Between two states of one bubble."""
@@ -58,7 +61,7 @@ class Outbox:
     """Sends for one bot."""
 
     def __init__(self, line: Line, clock: Clock) -> None:
-        self.pace = Pace(clock)
+        self.pace = Pace(clock, *WINDOWS)
         self.clock = clock
         self.growing: set[asyncio.Task[None]] = set()
         self._line = line

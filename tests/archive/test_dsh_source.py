@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,16 @@ def test_only_newer_generations_are_told_of(home: Path, workspace: Path) -> None
     assert codes(discovery) == [(Code.UNKNOWN_FORMAT, "s"), (Code.UNKNOWN_FORMAT, "t")]
 
 
+def test_a_generation_that_was_only_begun_leaves_the_one_before(home: Path, workspace: Path) -> None:
+    DshLines("s", workspace, version=3).pair("kept", "yes").save(home, name="session.v3.jsonl.zstd")
+    begun = DshLines("s", workspace).pair("kept", "yes").save(home)
+    begun.write_bytes(begun.read_bytes()[:9])
+    discovery = discover(home, workspace)
+    (session,) = discovery.sessions
+    assert [pair.answer for pair in session.read().pairs.values()] == ["yes"]
+    assert codes(discovery) == [(Code.NO_HEADER, "s")]
+
+
 def test_a_session_in_two_folders_counts_once(home: Path, workspace: Path) -> None:
     DshLines("s", workspace).pair("a", "b").pair("c", "d").save(home, folder="--one--")
     DshLines("s", workspace).pair("a", "b").save(home, folder="--two--")
@@ -89,6 +100,9 @@ def test_what_cannot_be_opened_is_told_of(home: Path, workspace: Path) -> None:
     path = DshLines("s", workspace).save(home)
     path.unlink()
     path.mkdir()
+    assert codes(discover(home, workspace)) == [(Code.UNREADABLE, "s")]
+    path.rmdir()
+    os.mkfifo(path)
     assert codes(discover(home, workspace)) == [(Code.UNREADABLE, "s")]
 
 
@@ -377,7 +391,7 @@ def test_a_session_that_goes_while_it_is_looked_at_is_no_fault(
     def gone(_: Path) -> None:
         raise FileNotFoundError
 
-    monkeypatch.setattr("archive.sources.dsh.log_file", gone)
+    monkeypatch.setattr("archive.sources.dsh.log_files", gone)
     assert discover(home, workspace) == Discovery([], ())
 
 

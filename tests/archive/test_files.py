@@ -104,6 +104,13 @@ def test_a_file_that_cannot_be_opened_is_told_of(folder: ArchiveFolder) -> None:
         folder.commit(scan_of(moments(1)))
 
 
+def test_what_is_no_file_is_not_read(folder: ArchiveFolder) -> None:
+    folder.path.mkdir(parents=True)
+    (folder.path / "endless.json").symlink_to("/dev/zero")
+    os.mkfifo(folder.path / "pipe.json")
+    assert folder.load() == Contents({}, (Notice(Code.UNREADABLE, "endless"), Notice(Code.UNREADABLE, "pipe")))
+
+
 def test_an_archive_keeps_its_name_whatever_it_is(folder: ArchiveFolder) -> None:
     folder.path.mkdir(parents=True)
     odd = replace(archive_of(1), id=NodeId("old-name"))
@@ -157,9 +164,15 @@ def full_disk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, "no space left")
 
+    def read_only(path: Path, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_CREAT:
+            refuse()
+        return opened(path, flags, mode)
+
+    opened = os.open
     with monkeypatch.context() as patch:
         if request.param == "write":
-            patch.setattr(os, "open", refuse)
+            patch.setattr(os, "open", read_only)
         elif request.param == "fsync":
             patch.setattr(os, "fsync", refuse)
         else:

@@ -133,6 +133,9 @@ def test_what_cannot_be_opened_is_told_of(home: PiHome, workspace: Path, session
     (sessions / "folder.jsonl").mkdir(parents=True)
     loop = sessions / "loop.jsonl"
     loop.symlink_to(loop)
+    (sessions / "endless.jsonl").symlink_to("/dev/zero")
+    os.mkfifo(sessions / "pipe.jsonl")
+    assert len(discover(home, workspace).notices) == 4
     assert {notice.code for notice in discover(home, workspace).notices} == {Code.UNREADABLE}
     assert peek(sessions / "none.jsonl") is Code.UNREADABLE
 
@@ -253,6 +256,7 @@ def test_hostile_lines_cost_a_notice_each_and_no_more_than_some(home: PiHome, wo
     write(sessions / "1.jsonl", pi_session("s", workspace))
     with (sessions / "1.jsonl").open("ab") as file:
         file.write(b'{"type":"message","x":' + b"[" * 200_000 + b"\n")
+        file.write(b'{"type":"message","x":' * 50_000 + b"\n")
         file.write(b"[1]\n7\n\xff\xfe\n" * 30)
     scan = read(home, workspace)
     assert len(scan.pairs) == 1

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridges.config import Busy, Config, HarnessMode, Listen, Telegram, WhatsApp, load, parse
+from bridges.config import Busy, Config, HarnessMode, Telegram, WhatsApp, load, parse
 from bridges.config_error import ConfigError
+from bridges.listen import Listen
 from bridges.secret import Places, Secret
 from harness_client.address import Address
 from i18n import Key, Language, Words
@@ -129,7 +130,19 @@ def test_every_channel_and_every_key_is_read() -> None:
     assert telegram.access.group == "open"
     whatsapp = config.bots[3]
     assert isinstance(whatsapp, WhatsApp)
-    assert (whatsapp.listen.host, whatsapp.listen.port, whatsapp.path) == ("::1", 0, "/hook")
+    assert whatsapp.cloud is not None
+    assert (whatsapp.cloud.listen.host, whatsapp.cloud.listen.port, whatsapp.path) == ("::1", 0, "/hook")
+
+
+@pytest.mark.parametrize("name", ["phone_number_id", "access_token", "app_secret", "verify_token", "listen"])
+def test_a_whatsapp_number_needs_everything_and_a_linked_device_nothing(name: str) -> None:
+    needed = ("phone_number_id", "access_token", "app_secret", "verify_token", "listen")
+    table = "".join(f'{key} = "localhost:1"\n' for key in needed if key != name)
+    refused = refusal(bot(table, "whatsapp"))
+    assert (refused.key, refused.path) == (Key.CONFIG_MISSING, f"bot[0].{name}")
+    (only,) = read(bot('transport = "linked"', "whatsapp")).bots
+    assert isinstance(only, WhatsApp)
+    assert only.cloud is None
 
 
 def test_the_defaults_deny() -> None:

@@ -107,6 +107,16 @@ def test_search_tells_in_a_table(home: Home) -> None:
     assert (result.exit_code, result.stdout.strip()) == (0, said)
 
 
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("columns", [20, 80, 120])
+def test_a_narrow_terminal_leaves_room_for_previews_and_ids(home: Home, columns: int, language: str) -> None:
+    result = home.run("search", "--language", language, FORCE_COLOR="1", COLUMNS=str(columns))
+    lines = result.stdout.splitlines()
+    assert any("question 1" in line for line in lines)
+    assert any("dsh-session-x" in line for line in lines)
+    assert len(lines) < 20
+
+
 def test_hits_are_highlighted() -> None:
     shown = highlighted("😀 the DATAbase, data", "Data")
     assert [(span.start, span.end) for span in shown.spans] == [(6, 10), (16, 20)]

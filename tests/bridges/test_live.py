@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bridges.message import AnswerStream, ReplyTarget, RetryAfter, SendOutcome
+from bridges.message import AnswerStream, Limits, NotSent, ReplyTarget, RetryAfter, SendOutcome, Sent
 from bridges.state import Phase, Turn
 from bridges.state.turns import SqliteTurns
 from commands.model import Outcome
-from tests.bridges.bench import EditingChannel, bench
+from i18n import Key, Language, Words
+from tests.bridges.bench import EditingChannel, Stream, StreamingChannel, bench
 from tests.fakes.harness import FakeHarness, say
 
 
@@ -46,6 +47,47 @@ async def test_a_first_message_that_had_to_wait_is_tried_again_with_more_text(
         second.set()
         await channel.until(lambda: bool(desk.outcomes))
         assert channel.texts == ["Hello there again"]
+
+
+class NarrowChannel(StreamingChannel):
+    """Its carrier and its messages hold little."""
+
+    limits = Limits(text=200)
+
+
+async def test_the_rest_of_an_answer_longer_than_its_carrier_follows_it(host: FakeHarness, tmp_path: Path) -> None:
+    channel = NarrowChannel()
+    text = "".join(f"line {number}\n" for number in range(60))
+    host.model.script(say(text))
+    async with bench(host, tmp_path, channel) as desk:
+        await desk.say("hi")
+        await channel.until(lambda: bool(desk.outcomes))
+    (stream,) = channel.streams
+    assert stream.final is not None
+    assert len(stream.final) <= 200
+    assert "".join([stream.final, *channel.texts]).split() == text.split()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "texts"),
+    [
+        (Sent(None), []),
+        (NotSent.REJECTED, ["You said: hi"]),
+        (NotSent.UNKNOWN, [Words(Language.EN)(Key.CHAT_UNDELIVERED)]),
+    ],
+)
+async def test_an_end_that_may_have_been_shown_is_not_shown_again(
+    host: FakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outcome: SendOutcome, texts: list[str]
+) -> None:
+    async def finish(stream: Stream, text: str) -> SendOutcome:
+        return outcome
+
+    monkeypatch.setattr(Stream, "finish", finish)
+    channel = StreamingChannel()
+    async with bench(host, tmp_path, channel) as desk:
+        await desk.say("hi")
+        await channel.until(lambda: bool(desk.outcomes))
+    assert channel.texts == texts
 
 
 async def test_a_carrier_noted_while_the_answer_is_delivered_undoes_nothing(

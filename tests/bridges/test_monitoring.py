@@ -16,10 +16,13 @@ import pytest
 from archive.model import Host
 from archive.request import Search
 from archive.service import HistoryService, Work
-from bridges.config import Listen
+from bridges.config import parse
+from bridges.config_error import ConfigError
+from bridges.listen import Listen
 from bridges.message import Acceptance, ChatKey, ChatKind, EventId, InboundMessage, ReplyTarget
 from bridges.metrics import Metrics
 from bridges.monitoring import PROBE_SECONDS, TICK_SECONDS, Monitor, monitored
+from bridges.secret import Places
 from bridges.state import BotKey
 from bridges.supervise import Health, Link
 from commands.model import Outcome, SenderId
@@ -227,6 +230,13 @@ async def test_a_port_that_is_taken_is_told(host: FakeHarness, telegram: FakeTel
             assert await running.child.wait() == 1
     assert EN(Key.RUN_CANNOT_LISTEN, address=taken, reason="OSError") in running.errors
     assert telegram.calls == []
+
+
+@pytest.mark.parametrize("listen", ["192.0.2.1:9464", "[::]:9464", "example.org:9464"])
+def test_figures_are_for_this_machine_only(tmp_path: Path, listen: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse(f'[metrics]\nlisten = "{listen}"'.encode(), Places({}, tmp_path))
+    assert (refused.value.path, refused.value.key) == ("metrics.listen", Key.CONFIG_NOT_LOOPBACK)
 
 
 def test_without_figures_their_library_is_not_loaded() -> None:

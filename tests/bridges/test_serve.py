@@ -25,7 +25,7 @@ from bridges.message import (
     SendOutcome,
 )
 from bridges.observer import Observer
-from bridges.serve import DRAIN_SECONDS, RESTART_SECONDS, ServedBot, serve
+from bridges.serve import DRAIN_SECONDS, RESTART_SECONDS, ServedBot
 from bridges.state import BotKey
 from bridges.state.sqlite import open_state
 from bridges.supervise import Link
@@ -99,6 +99,12 @@ async def parts(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Parts]:
         HarnessClient(Address.parse(host.url)) as harness,
     ):
         yield Parts(harness, state, Language.EN, host.world.cwd, clock)
+
+
+async def serve(bots: list[ServedBot], stop: asyncio.Event) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        for bot in bots:
+            tasks.create_task(bot.serve(stop))
 
 
 @asynccontextmanager

@@ -21,14 +21,15 @@ from bridges.message import (
     ShowsTyping,
     StreamsAnswers,
 )
+from bridges.pace import Pace
 from bridges.split import split_lossless
 from bridges.wecom.connection import ACK_SECONDS, PATIENCE_SECONDS
 from bridges.wecom.outbox import (
     SLOWER_SECONDS,
     UNREACHED_SECONDS,
+    WINDOWS,
     harmless,
 )
-from bridges.wecom.pace import Pace
 from commands.model import AttachmentKind
 from tests.bridges.bench import eventually
 from tests.channels.wecom import GROUP, Line, line_on, platform
@@ -227,7 +228,7 @@ async def test_thirty_a_minute_and_the_rest_waits(fake: FakeWeCom, line: Line) -
 
 async def test_a_thousand_an_hour() -> None:
     clock = FakeClock()
-    pace = Pace(clock)
+    pace = Pace(clock, *WINDOWS)
     for _ in range(1_000):
         assert pace.wait("chat") == 0
         pace.count("chat")

@@ -193,3 +193,33 @@ async def test_what_a_legacy_page_already_had_is_not_told_again(legacy: FakeHarn
             assert seqs([later]) == [last]
         finally:
             await following.__aexit__(None, None, None)
+
+
+async def test_a_connection_under_way_is_left_to_nobody_however_often_it_is_cancelled(
+    modern: FakeHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, never = asyncio.Event(), asyncio.Event()
+    connecting: list[asyncio.Task[object]] = []
+
+    async def hang(*_: object) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        connecting.append(task)
+        begun.set()
+        await never.wait()
+
+    async def follow() -> None:
+        async with client.follow(session):
+            pass
+
+    async with connect(modern) as client:
+        session = await client.create_session()
+        monkeypatch.setattr("harness_client.carrier.Carrier.connect", hang)
+        following = asyncio.create_task(follow())
+        await begun.wait()
+        for _ in range(2):
+            following.cancel()
+            await asyncio.sleep(0)
+        await asyncio.wait([following])
+        await asyncio.wait(connecting)
+    assert connecting[0].cancelled()

@@ -12,7 +12,8 @@ import aiohttp
 import pytest
 
 from bridges.channels import Surroundings, build
-from bridges.config import Api, Identifier, Listen, WhatsApp
+from bridges.config import Api, Identifier, WhatsApp
+from bridges.listen import Listen
 from bridges.message import Channel, ChannelStopped, NotSent, SendOutcome, Sent
 from bridges.secret import Secret
 from bridges.state import BotKey

@@ -1,11 +1,14 @@
-"""What the program costs before it does anything: start up to ``--help``, and memory of an idle chat."""
+"""The program itself: its start up to ``--help``, the memory of an idle chat, and how to run one bot."""
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from i18n import Key, Language, Words
@@ -47,3 +50,23 @@ async def memory_of_chat(harness: str) -> list[Figure]:
         Figure(f"{name}, over pipes", script / 1e6, 60, "MB", "after one /history"),
         Figure(f"{name}, in a terminal", person / 1e6, 60, "MB", "after one /history"),
     ]
+
+
+@asynccontextmanager
+async def running(table: str, harness: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run one bot that is open to everybody, with ``table`` as its own lines, against the host at ``harness``."""
+    with tempfile.TemporaryDirectory() as home:
+        config = Path(home, "config.toml")
+        config.write_text(
+            f'language = "en"\n[harness]\nurl = "{harness}"\n[state]\npath = "{home}/state.db"\n'
+            f'[[bot]]\nname = "perf"\naccess = {{ direct = "open" }}\n{table}'
+        )
+        child = await asyncio.create_subprocess_exec(
+            PROGRAM, "run", "--config", str(config), stdout=asyncio.subprocess.DEVNULL,
+            stderr=sys.stderr, env={"HOME": home, "LC_ALL": "C.UTF-8", "NO_PROXY": "*"},
+        )  # fmt: skip
+        try:
+            yield child
+        finally:
+            child.terminate()
+            await child.wait()

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import statistics
-import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 
-from tests.bridges.chat_process import PROGRAM
 from tests.fakes.telegram import FakeTelegram, Obj
 from tests.perf.host import FIFTY, SHORT
 from tests.perf.measure import Figure, median, resident
+from tests.perf.program import running
 
 CHATS = 100
 FIRST_PERSON = 10_000
@@ -26,7 +21,8 @@ async def figures(harness: str) -> list[Figure]:
     """Run one bot against the host at ``harness``."""
     async with FakeTelegram() as fake:
         began = time.perf_counter()
-        async with _running(fake, harness) as child:
+        table = f'channel = "telegram"\ntoken = "{fake.token}"\nendpoints = {{ api = "{fake.api}" }}\n'
+        async with running(table, harness) as child:
             await fake.until(lambda: fake.count("getUpdates") > 0)
             start = time.perf_counter() - began
             await _all(fake, f"/session {FIFTY}")
@@ -69,23 +65,3 @@ async def _reply(fake: FakeTelegram, person: int) -> float:
 
 def _asks(fake: FakeTelegram, person: int, text: str) -> Obj:
     return fake.write.update(fake.write.message(text, sender=person))
-
-
-@asynccontextmanager
-async def _running(fake: FakeTelegram, harness: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    with tempfile.TemporaryDirectory() as home:
-        config = Path(home, "config.toml")
-        config.write_text(
-            f'language = "en"\n[harness]\nurl = "{harness}"\n[state]\npath = "{home}/state.db"\n'
-            f'[[bot]]\nname = "perf"\nchannel = "telegram"\ntoken = "{fake.token}"\n'
-            f'[bot.access]\ndirect = "open"\n[bot.endpoints]\napi = "{fake.api}"\n'
-        )
-        child = await asyncio.create_subprocess_exec(
-            PROGRAM, "run", "--config", str(config), stdout=asyncio.subprocess.DEVNULL,
-            stderr=sys.stderr, env={"HOME": home, "LC_ALL": "C.UTF-8", "NO_PROXY": "*"},
-        )  # fmt: skip
-        try:
-            yield child
-        finally:
-            child.terminate()
-            await child.wait()

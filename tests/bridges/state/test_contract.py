@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,9 +61,9 @@ async def test_the_last_note_of_each_bot_is_kept_until_the_bot_is_gone(state: St
     await clock.advance(5)
     await state.healths.note([up])
     now = clock.time()
-    assert await state.healths.noted() == (Noted(stopped, now - 5), Noted(up, now))
+    assert await state.healths.noted() == (Noted(stopped, now - 5, os.getpid()), Noted(up, now, os.getpid()))
     await state.bots.settle([OPS])
-    assert await state.healths.noted() == (Noted(up, now),)
+    assert await state.healths.noted() == (Noted(up, now, os.getpid()),)
 
 
 async def test_going_there_and_back_is_noticed(state: State) -> None:

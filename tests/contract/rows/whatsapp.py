@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bridges.channels import Surroundings, build
-from bridges.config import Api, Identifier, Listen, WhatsApp
+from bridges.config import Api, Identifier, WhatsApp
+from bridges.listen import Listen
 from bridges.message import Channel
 from bridges.secret import Secret
 from bridges.state import BotKey

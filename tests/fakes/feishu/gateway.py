@@ -49,6 +49,7 @@ class Gateway:
         """Headers of the next refused handshakes."""
         self.pong: bytes = json.dumps({"PingInterval": PING_SECONDS}).encode()
         self.pending: dict[str, Delivery] = {}
+        self._transports: dict[web.WebSocketResponse, asyncio.Transport] = {}
         self._numbers = itertools.count(1)
 
     def discovered(self, base: str) -> dict[str, object]:
@@ -70,6 +71,8 @@ class Gateway:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         self.sockets.append(socket)
+        assert request.transport is not None
+        self._transports[socket] = request.transport
         try:
             for delivery in list(self.pending.values()):
                 await self._push(socket, delivery)
@@ -78,6 +81,7 @@ class Gateway:
                     await self._hear(socket, Frame.decode(data.data))
         finally:
             self.sockets.remove(socket)
+            del self._transports[socket]
         return socket
 
     async def deliver(self, payload: bytes, *, parts: int = 1) -> Delivery:
@@ -102,9 +106,7 @@ class Gateway:
 
     def cut(self) -> None:
         """Reset every connection."""
-        for socket in self.sockets:
-            transport = socket.get_extra_info("transport")
-            assert transport is not None
+        for transport in self._transports.values():
             transport.abort()
 
     async def _push(self, socket: web.WebSocketResponse, delivery: Delivery) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 from collections import defaultdict, deque
@@ -53,6 +54,8 @@ class FakeFeishu:
         self.tokens: list[str] = []
         self.valid: set[str] = set()
         self.shown: list[Shown] = []
+        self.said = asyncio.Event()
+        """Set with every message of the bot."""
         self.withdrawn: list[Shown] = []
         self.cards: dict[str, FakeCard] = {}
         self.files: dict[str, bytes] = {}
@@ -199,6 +202,7 @@ class FakeFeishu:
             if shown.card is None:
                 return 230099
         self.shown.append(shown)
+        self.said.set()
         self._uuids[uuid] = shown
         return _posted(shown)
 

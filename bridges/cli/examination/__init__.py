@@ -1,0 +1,1 @@
+"""What ``harness-im doctor`` looks at. Nothing is changed, no model is called, and no secret is shown."""

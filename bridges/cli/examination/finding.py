@@ -1,0 +1,37 @@
+"""What a check found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Check(StrEnum):
+    """What is looked at, in the order of the report."""
+
+    INSTALLATION = "installation"
+    CONFIGURATION = "configuration"
+    SECRET = "secret"  # noqa: S105 - the name of a check
+    STATE = "state"
+    HARNESS = "harness"
+    ENDPOINT = "endpoint"
+    CLOCK = "clock"
+    PACKAGE = "package"
+
+
+class Level(StrEnum):
+    """How good it is; only WRONG makes the exit code 1."""
+
+    OK = "ok"
+    NOTE = "note"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report; ``text`` is for people."""
+
+    check: Check
+    subject: str
+    level: Level
+    text: str

@@ -1,0 +1,107 @@
+"""The installation: whose our packages are, and what the platforms' SDKs cost to import."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import platform
+import re
+import sys
+from importlib import metadata, util
+from pathlib import Path
+from typing import Final
+
+from bridges.cli.examination.finding import Check, Finding, Level
+from bridges.config import APP, Config
+from i18n import Key, Words
+
+OURS: Final = ("archive", "bridges", "commands", "harness_client", "i18n")
+IMPORT_SECONDS: Final = 60.0
+"""The slowest SDK takes ten on a slow disk."""
+
+_MEASURE: Final = """
+import json, resource, sys, time
+def held():
+    try:
+        return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() / 2**20
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+before, began = held(), time.perf_counter()
+for name in sys.argv[1:]:
+    __import__(name)
+print(json.dumps([time.perf_counter() - began, held() - before]))
+"""
+"""Run in an interpreter of its own, where nothing is loaded yet. Prints seconds and MiB.
+
+Linux's ``ru_maxrss`` would be that of the process it was started from; macOS has no ``/proc``, and counts in bytes.
+"""
+
+
+def installation(words: Words) -> Finding:
+    """Look whether all our packages are those of this program: their names are common ones."""
+    owners = metadata.packages_distributions()
+    home = Path(__file__).parents[3]
+    for name in OURS:
+        others = {_canonical(owner) for owner in owners.get(name, ())} - {APP}
+        spec = util.find_spec(name)
+        place = Path(spec.origin).parents[1] if spec and spec.origin else None
+        if others or place != home:
+            text = words(Key.DOCTOR_FOREIGN, name=name, owner=", ".join(sorted(others)) or place)
+            return Finding(Check.INSTALLATION, name, Level.WRONG, text)
+    text = words(Key.DOCTOR_INSTALLED, version=metadata.version(APP), python=platform.python_version())
+    return Finding(Check.INSTALLATION, APP, Level.OK, text)
+
+
+async def packages(config: Config, words: Words) -> list[Finding]:
+    """Measure what the configured channels need, one after the other so that none slows the next."""
+    extras = sorted({bot.channel for bot in config.bots} | ({"embedded"} if config.harness.embedded else set()))
+    return [await _package(name, extra, words) for extra in extras for name in needed(extra)]
+
+
+def needed(extra: str) -> list[str]:
+    """Return the distributions an extra of ours brings, by our own metadata; none where there is no such extra."""
+    found = [re.match(rf"([\w.-]+).*\bextra == ['\"]{extra}['\"]", each) for each in metadata.requires(APP) or ()]
+    return [match[1] for match in found if match]
+
+
+async def _package(name: str, extra: str, words: Words) -> Finding:
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return Finding(Check.PACKAGE, name, Level.WRONG, words(Key.DOCTOR_NOT_INSTALLED, extra=extra))
+    cost = await measure(_modules(name))
+    if cost is None:
+        return Finding(Check.PACKAGE, name, Level.WRONG, words(Key.DOCTOR_NO_IMPORT, version=version))
+    seconds, megabytes = cost
+    text = words(Key.DOCTOR_PACKAGE, version=version, seconds=f"{seconds:.1f}", megabytes=f"{megabytes:.0f}")
+    return Finding(Check.PACKAGE, name, Level.OK, text)
+
+
+def _modules(name: str) -> list[str]:
+    owned = metadata.packages_distributions().items()
+    wanted = _canonical(name)
+    return [module for module, owners in owned if wanted in map(_canonical, owners) and module[0] != "_"]
+
+
+async def measure(modules: list[str]) -> tuple[float, float] | None:
+    """Import ``modules`` in an interpreter of their own; return seconds and MiB, None when that fails."""
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _MEASURE, *modules, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        async with asyncio.timeout(IMPORT_SECONDS):
+            out, _ = await child.communicate()
+    except TimeoutError:
+        return None
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    if child.returncode != 0:
+        return None
+    seconds, megabytes = json.loads(out.splitlines()[-1])
+    return float(seconds), float(megabytes)
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,87 @@
+"""The whole examination, for people and for programs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+import click
+
+from bridges.cli.examination import files, network, packages
+from bridges.cli.examination.finding import Check, Finding, Level
+from bridges.cli.table import rendered
+from bridges.config import Config, environment, load, locate
+from bridges.config_error import ConfigError
+from bridges.log import Redactor, logging_to
+from bridges.secret import Places
+from commands.cleaning import one_line
+from harness_client.clock import SYSTEM_CLOCK
+from i18n import Key, Language, Words
+
+_MARKS: Final = {Level.OK: "✓", Level.NOTE: "·", Level.WRONG: "✗"}
+_NAMES: Final = {
+    Check.INSTALLATION: Key.DOCTOR_INSTALLATION,
+    Check.CONFIGURATION: Key.DOCTOR_CONFIGURATION,
+    Check.SECRET: Key.DOCTOR_SECRETS,
+    Check.STATE: Key.DOCTOR_STATE_FILE,
+    Check.HARNESS: Key.DOCTOR_HOST,
+    Check.ENDPOINT: Key.DOCTOR_ENDPOINT,
+    Check.CLOCK: Key.DOCTOR_TIME,
+    Check.PACKAGE: Key.DOCTOR_SDK,
+}
+
+
+def report(path: Path | None, *, as_json: bool) -> int:
+    """Examine and print; return 0, or 1 when something is wrong."""
+    environ = environment()
+    words, redact = Words(Language.ZH), Redactor()
+    try:
+        config = load(path, environ)
+    except ConfigError as error:
+        wrong = Finding(Check.CONFIGURATION, error.path, Level.WRONG, words(error.key, **error.values))
+        findings = [packages.installation(words), wrong]
+    else:
+        words, redact = Words(config.language), Redactor(config.secrets())
+        file = locate(path, environ)
+        with logging_to(sys.stderr, redact):
+            findings = asyncio.run(_examine(config, file, Places(environ, file.absolute().parent), words))
+    click.echo(redact(_as_json(findings) if as_json else _as_table(findings, words)))
+    return 1 if _wrong(findings) else 0
+
+
+async def _examine(config: Config, file: Path, places: Places, words: Words) -> list[Finding]:
+    return [
+        packages.installation(words),
+        files.configuration(config, file, words),
+        *files.secrets(config, words),
+        *files.secret_files(file, places, words),
+        files.state(config.state.path, words),
+        await network.host(config, SYSTEM_CLOCK, words),
+        *await network.endpoints(config, SYSTEM_CLOCK, words),
+        *await packages.packages(config, words),
+    ]
+
+
+def _wrong(findings: Sequence[Finding]) -> int:
+    return sum(each.level is Level.WRONG for each in findings)
+
+
+def _as_json(findings: Sequence[Finding]) -> str:
+    told = {"ok": not _wrong(findings), "findings": [asdict(each) for each in findings]}
+    return json.dumps(told, ensure_ascii=False, indent=2)
+
+
+def _as_table(findings: Sequence[Finding], words: Words) -> str:
+    headings = ["", words(Key.DOCTOR_CHECK), words(Key.DOCTOR_SUBJECT), words(Key.DOCTOR_FOUND)]
+    rows = [
+        [_MARKS[each.level], words(_NAMES[each.check]), one_line(each.subject), one_line(each.text)]
+        for each in findings
+    ]
+    wrong = _wrong(findings)
+    end = words(Key.DOCTOR_WRONG, count=wrong) if wrong else words(Key.DOCTOR_WELL)
+    return f"{rendered(headings, rows)}\n\n{end}"

@@ -1,0 +1,15 @@
+"""Draws codes to scan in the terminal."""
+
+from __future__ import annotations
+
+import sys
+
+
+def drawn(text: str) -> bool:
+    """Draw a QR code; False when the library that can is not installed."""
+    try:
+        import segno  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError:
+        return False
+    segno.make(text, error="l").terminal(out=sys.stdout, border=2, compact=True)
+    return True

@@ -1,0 +1,188 @@
+"""An answer that grows in an AI card: made, put into the chat, filled again and again, ended (facts EAST 2.3).
+
+Each change says the whole text, so that it may be repeated when its answer was lost. Cards that a crash leaves open are
+ended by the next process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Final
+
+import msgspec
+import structlog
+
+from bridges.dingtalk.inbound import Route
+from bridges.dingtalk.outbox import outcome_of, sendable
+from bridges.dingtalk.rest import Answer, BadSecret, Refused, Rest
+from bridges.http import CallFailed
+from bridges.message import Cursors, NotSent, RetryAfter, SendOutcome, Sent, SentId
+from harness_client.clock import Clock
+
+UPDATE_SECONDS: Final = 1.0
+"""The least time between two states of a card."""
+
+TRIES: Final = 3
+"""Of the last change."""
+
+LOST_SECONDS: Final = 1.0
+LONGEST_WAIT: Final = 10.0
+"""Seconds before the next of them."""
+
+VARIABLE: Final = "content"
+"""Of the template: where the answer stands."""
+
+_OPEN: Final = "open-cards"
+
+
+class Cards:
+    """The cards of one bot, made from one template."""
+
+    def __init__(self, rest: Rest, template: str, cursors: Cursors, clock: Clock) -> None:
+        self.clock = clock
+        self._rest = rest
+        self._template = template
+        self._cursors = cursors
+        self._open: set[str] = set()
+        self._offered = True
+        self._looked_back = False
+        self._log = structlog.get_logger(__name__)
+
+    async def begin(self, route: Route) -> Card | None:
+        """Put a new card into the chat; None where there is none, and none any more once the app may not make any."""
+        if not self._offered or route.user == "":
+            return None
+        card = Card(self, f"harness-im-{uuid.uuid4().hex}")
+        self._open.add(card.name)
+        await self._note()
+        try:
+            await self._rest.call("POST", "/v1.0/card/instances", Answer, _instance(card.name, self._template))
+            await self._rest.call("POST", "/v1.0/card/instances/deliver", Answer, _delivery(card.name, route))
+        except (CallFailed, Refused, BadSecret) as error:
+            self._offered = not isinstance(error, Refused) or error.status != 403 or error.too_fast
+            self._log.warning("no card: the answer comes whole", error=str(error), again=self._offered)
+            if isinstance(error, CallFailed):
+                await self.change(card.name, "", failed=True)  # it may stand there all the same
+            await self.ended(card.name)
+            return None
+        return card
+
+    async def change(self, name: str, text: str, *, last: bool = False, failed: bool = False) -> SendOutcome:
+        """Let a card show ``text``; ``last``: it grows no more, ``failed``: neither, and keeps what it shows."""
+        body = {
+            "outTrackId": name,
+            "guid": uuid.uuid4().hex,
+            "key": VARIABLE,
+            "content": text,
+            "isFull": not failed,
+            "isFinalize": last or failed,
+            "isError": failed,
+        }
+        outcome: SendOutcome = NotSent.UNKNOWN
+        for left in reversed(range(TRIES if last else 1)):
+            outcome = await self._try(body)
+            if not left or not (isinstance(outcome, RetryAfter) or outcome is NotSent.UNKNOWN):
+                break
+            wait = outcome.seconds if isinstance(outcome, RetryAfter) else LOST_SECONDS
+            await self.clock.sleep(min(wait, LONGEST_WAIT))
+        return Sent(SentId(name)) if isinstance(outcome, Sent) else outcome
+
+    async def ended(self, name: str) -> None:
+        """Forget a card that grows no more."""
+        self._open.discard(name)
+        await self._note()
+
+    async def end_left_over(self) -> None:
+        """End what an earlier process left open; once. Raises OSError."""
+        if self._looked_back:
+            return
+        left = _names(await self._cursors.load(_OPEN))
+        self._looked_back = True
+        for name in left:
+            await self.change(name, "", failed=True)
+        if left:
+            await self._note()
+
+    async def _try(self, body: dict[str, object]) -> SendOutcome:
+        try:
+            await self._rest.call("PUT", "/v1.0/card/streaming", Answer, body)
+        except (CallFailed, Refused, BadSecret) as error:
+            self._log.warning("card not changed", error=str(error))
+            return outcome_of(error)
+        return Sent(None)
+
+    async def _note(self) -> None:
+        try:
+            await self._cursors.save(_OPEN, msgspec.json.encode(sorted(self._open)))
+        except OSError as error:
+            self._log.warning("open cards not written down", error=type(error).__name__)
+
+
+class Card:
+    """One answer; see :class:`bridges.message.AnswerStream`."""
+
+    def __init__(self, cards: Cards, name: str) -> None:
+        self.name = name
+        self._cards = cards
+        self._text = ""
+        self._changed = asyncio.Event()
+        self._sending = asyncio.Lock()
+        self._showing: asyncio.Task[None] | None = None
+
+    async def update(self, text: str) -> None:
+        """Show the answer so far as soon as the pace allows."""
+        self._text = sendable(text)
+        self._changed.set()
+        if self._showing is None:
+            self._showing = asyncio.create_task(self._show())
+
+    async def finish(self, text: str) -> SendOutcome:
+        """See :meth:`bridges.message.AnswerStream.finish`."""
+        if self._showing is not None:
+            try:
+                await self._sending.acquire()  # a state on its way must not overtake the last one
+            finally:
+                self._showing.cancel()
+            await asyncio.wait({self._showing})
+        outcome = await self._cards.change(self.name, sendable(text), last=True)
+        if not isinstance(outcome, Sent) and outcome is not NotSent.UNKNOWN:
+            await self._cards.change(self.name, "", failed=True)  # the answer is sent as messages instead
+        await self._cards.ended(self.name)
+        return outcome
+
+    async def _show(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            async with self._sending:
+                outcome = await self._cards.change(self.name, self._text)
+            wait = outcome.seconds if isinstance(outcome, RetryAfter) else 0.0
+            await self._cards.clock.sleep(max(UPDATE_SECONDS, wait))
+
+
+def _instance(name: str, template: str) -> dict[str, object]:
+    return {
+        "cardTemplateId": template,
+        "outTrackId": name,
+        "cardData": {"cardParamMap": {VARIABLE: ""}},
+        "callbackType": "STREAM",
+        "imGroupOpenSpaceModel": {"supportForward": True},
+        "imRobotOpenSpaceModel": {"supportForward": True},
+    }
+
+
+def _delivery(name: str, route: Route) -> dict[str, object]:
+    delivery: dict[str, object] = {"outTrackId": name, "userIdType": 1}
+    if route.user is None:
+        space = {"openSpaceId": f"dtv1.card//IM_GROUP.{route.chat}"}
+        return delivery | space | {"imGroupOpenDeliverModel": {"robotCode": route.robot}}
+    space = {"openSpaceId": f"dtv1.card//IM_ROBOT.{route.user}"}
+    return delivery | space | {"imRobotOpenDeliverModel": {"spaceType": "IM_ROBOT", "robotCode": route.robot}}
+
+
+def _names(data: bytes | None) -> list[str]:
+    try:
+        return msgspec.json.decode(data or b"[]", type=list[str])
+    except msgspec.DecodeError:
+        return []

@@ -1,0 +1,271 @@
+"""Feishu: the process of the vendor's SDK: one for all bots, loaded nowhere else, gone when nobody needs it."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bridges.feishu import link, sdk
+from bridges.feishu.link import LinkEnded
+from bridges.feishu.pipe import UNANSWERED, Ended, Event, Open, Report, line
+from bridges.message import Stop
+from bridges.state import BotKey
+from bridges.supervise import Supervisor
+from tests.bridges.bench import eventually
+from tests.channels.feishu import Line, line_on, platform
+from tests.fakes.feishu import FakeFeishu
+from tests.fakes.feishu.frame import CONTROL, DATA, Frame
+from tests.guards.sources import ROOT
+
+NOWHERE = Open(7, "cli_0123456789abcdef", "feishu-app-secret-fake", "http://127.0.0.1:1")
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeFeishu]:
+    async with platform() as fake:
+        yield fake
+
+
+def child() -> int:
+    """Return the id of the only process there is."""
+    (process,) = link._PROCESSES.values()
+    assert process._child is not None
+    return process._child.pid
+
+
+def runs(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def python(code: str, *, input: str = "") -> str:  # noqa: A002 - the name that subprocess gives it
+    """Run some Python by itself and return what it printed."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, input=input, capture_output=True, text=True, timeout=50, check=False)  # noqa: S603 - our own code
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# -- one process -------------------------------------------------------------------------------------------------------
+
+
+async def test_all_bots_share_one_process_that_ends_with_the_last_of_them(fake: FakeFeishu) -> None:
+    async with platform() as elsewhere, line_on(fake) as one:
+        first = child()
+        async with line_on(elsewhere) as two:
+            assert child() == first
+            await two.says()
+        await one.says("alone again")
+        assert child() == first
+    await eventually(lambda: not runs(first))
+    assert not link._PROCESSES
+
+
+async def test_a_process_that_dies_takes_links_with_it_and_a_new_one_brings_them_back(fake: FakeFeishu) -> None:
+    async with platform() as elsewhere, line_on(fake) as one, line_on(elsewhere) as two:
+        os.kill(child(), signal.SIGKILL)
+        for line_ in (one, two):
+            assert isinstance(await line_.ended(), LinkEnded)
+        for line_ in (one, two):
+            await line_.start()
+            assert (await line_.says("back")).text == "back"
+
+
+async def test_a_process_that_hangs_is_ended_all_the_same(fake: FakeFeishu) -> None:
+    async with line_on(fake) as line_:
+        stuck = child()
+        os.kill(stuck, signal.SIGSTOP)
+        async with asyncio.timeout(5):  # what the supervisor gives a channel
+            await line_.stop()
+    await eventually(lambda: not runs(stuck))
+
+
+async def test_a_run_that_is_cancelled_while_the_process_starts_leaves_nothing(fake: FakeFeishu) -> None:
+    line_ = Line(fake)
+    task = asyncio.create_task(line_.channel.run(line_.inbox))
+    await eventually(lambda: bool(link._PROCESSES))
+    task.cancel()
+    await asyncio.wait({task})
+    assert not link._PROCESSES
+    await line_.channel.close()
+
+
+HOLDER = """
+import asyncio, sys
+from bridges.feishu import link
+from bridges.feishu.rest import Application
+
+async def main():
+    async with link.link_of(Application("cli_0123456789abcdef", "feishu-app-secret-fake", sys.argv[1])) as found:
+        await found.next()
+        (process,) = link._PROCESSES.values()
+        print(process._child.pid, flush=True)
+        await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+async def test_the_process_ends_when_we_are_killed(fake: FakeFeishu) -> None:
+    holder = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", HOLDER, fake.url), cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    pid = int(await asyncio.wait_for(holder.stdout.readline(), 20))
+    assert runs(pid)
+    holder.kill()
+    await holder.wait()
+    await eventually(lambda: not runs(pid))
+
+
+async def test_without_the_sdk_the_bot_stops_and_names_the_extra(
+    fake: FakeFeishu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    line_ = Line(fake)
+    supervisor = Supervisor(BotKey("feishu", "bot"), line_.channel, line_.inbox, redact=str, clock=line_.clock)
+    await supervisor.run()
+    assert supervisor.health.why is Stop.MISCONFIGURED
+    assert "harness-im[feishu]" in (supervisor.health.error or "")
+
+
+# -- what is loaded where ----------------------------------------------------------------------------------------------
+
+
+async def test_the_sdk_is_not_loaded_here(fake: FakeFeishu) -> None:
+    async with line_on(fake) as line_:
+        await line_.says()
+    assert not [name for name in sys.modules if name.partition(".")[0] == "lark_oapi"]
+
+
+def test_only_one_file_names_the_sdks_modules() -> None:
+    named = [
+        path.name
+        for path in (ROOT / "bridges").rglob("*.py")
+        if "import_module" in path.read_text() and "lark_oapi" in path.read_text()
+    ]
+    imported = [
+        path
+        for path in (ROOT / "bridges").rglob("*.py")
+        if "import lark_oapi" in path.read_text() or "from lark_oapi" in path.read_text()
+    ]
+    assert (named, imported) == (["sdk.py"], [])
+
+
+LOADED = """
+import json, sys
+from bridges.feishu.sdk import load
+module = load()
+print(json.dumps([module.Client.__module__, "lark_oapi.api" in sys.modules, len(sys.modules)]))
+"""
+
+ELSEWHERE = """
+import importlib
+found = importlib.import_module
+def missing(name):
+    importlib.import_module = found
+    raise ImportError(name)
+importlib.import_module = missing
+"""
+
+
+def test_of_the_sdk_only_the_long_connection_is_loaded() -> None:
+    module, everything, count = json.loads(python(LOADED))
+    assert (module, everything) == ("lark_oapi.ws.client", False)
+    assert count < 1_500
+
+
+def test_where_its_parts_are_elsewhere_all_of_it_is_loaded() -> None:
+    module, everything, _ = json.loads(python(ELSEWHERE + LOADED))
+    assert (module, everything) == ("lark_oapi.ws.client", True)
+
+
+def test_nothing_but_reports_goes_to_standard_output() -> None:
+    noisy = "from bridges.feishu import sdk; f = sdk.load; sdk.load = lambda: (print('noise'), f())[1]; sdk.main()"
+    orders = subprocess.Popen(  # noqa: S603 - our own code
+        [sys.executable, "-c", noisy],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert orders.stdin is not None
+    assert orders.stdout is not None
+    with orders:
+        orders.stdin.write(line(NOWHERE))
+        orders.stdin.flush()
+        report = msgspec.json.decode(orders.stdout.readline(), type=Report)
+        orders.stdin.close()
+        assert orders.stdout.read() == b""
+    assert isinstance(report, Ended)
+    assert report.detail == "ConnectionError"
+
+
+# -- bounds and frames -------------------------------------------------------------------------------------------------
+
+
+async def test_events_that_wait_for_us_are_bounded() -> None:
+    reports: list[Report] = []
+    waiting_link = sdk.Link(NOWHERE, reports.append)
+    waiting = [asyncio.create_task(waiting_link.taken(b"{}")) for _ in range(UNANSWERED)]
+    await eventually(lambda: len(reports) == UNANSWERED)
+    assert await waiting_link.taken(b"{}") is False
+    for report in reports:
+        assert isinstance(report, Event)
+        waiting_link.answer(report.number, taken=True)
+    assert await asyncio.gather(*waiting) == [True] * UNANSWERED
+    assert len(reports) == UNANSWERED
+
+
+FRAMES = """
+import sys
+from bridges.feishu.sdk import load
+load()
+from lark_oapi.ws.pb.pbbp2_pb2 import Frame
+for line in sys.stdin:
+    frame = Frame()
+    frame.ParseFromString(bytes.fromhex(line))
+    print(frame.SerializeToString().hex())
+"""
+
+
+def test_the_frames_of_the_fake_are_those_of_the_sdk() -> None:
+    chance = random.Random(7)
+
+    def text() -> str:
+        return "".join(
+            chr(chance.choice([chance.randrange(32, 127), chance.randrange(0x4E00, 0x9FFF)])) for _ in range(9)
+        )
+
+    frames = [
+        Frame(
+            chance.choice([CONTROL, DATA]),
+            {text(): text() for _ in range(chance.randrange(9))},
+            chance.randbytes(chance.randrange(1, 3_000)),
+            service=chance.randrange(2**31),
+            seq=chance.randrange(2**64),
+            log=chance.randrange(2**64),
+        )
+        for _ in range(200)
+    ]
+    said = python(FRAMES, input="\n".join(frame.encode().hex() for frame in frames))
+    assert [Frame.decode(bytes.fromhex(each)) for each in said.split()] == frames
+
+
+@pytest.mark.parametrize("data", [b"", b"\x08", b"\x2a\x05a", b"\x0b", b"\xff" * 12])
+def test_the_fake_takes_no_broken_frame(data: bytes) -> None:
+    with pytest.raises((ValueError, IndexError)):
+        Frame.decode(data)
