@@ -246,11 +246,13 @@ class Bench(Desk):
             self.host.fail(method, **how)
 
 
-async def eventually(condition: Callable[[], bool | Awaitable[bool]], seconds: float = 10.0) -> None:
-    """Wait for what nobody announces."""
+async def eventually(
+    condition: Callable[[], bool | Awaitable[bool]], seconds: float = 10.0, *, pause: float = 0.005
+) -> None:
+    """Wait for what nobody announces; look every ``pause`` seconds."""
     async with asyncio.timeout(seconds):
         while not (holds if isinstance(holds := condition(), bool) else await holds):  # noqa: ASYNC110 - no event says so
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(pause)
 
 
 class _Over(Exception):

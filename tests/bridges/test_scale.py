@@ -8,14 +8,14 @@ import itertools
 import statistics
 import time
 import tracemalloc
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
 from commands.model import ChatKey
 from i18n import Key, Language, Words
-from tests.bridges.bench import Bench, PlainChannel, bench, eventually
-from tests.fakes.harness import FakeHarness, say
+from tests.bridges.bench import Bench, eventually
+from tests.fakes.harness import Step, say
 
 WORDS = Words(Language.EN)
 CHATS = [ChatKey("test", "bot", str(number)) for number in range(1_000)]
@@ -23,106 +23,110 @@ CHATS = [ChatKey("test", "bot", str(number)) for number in range(1_000)]
 BYTES_A_CHAT = 200_000
 """The bound on what one chat with a running turn may cost, its half of the fake host included."""
 
+TRACED = 100
+"""The last chats to begin, whose memory is traced: beside 900 others, and not all, for tracing is slow."""
+
 STATUS_SECONDS = 0.05
 """What 95 of 100 ``/status`` answers may take while every chat streams."""
 
-STATUSES = 100
+STATUSES, SAMPLES = 100, 3
+"""Other programs of the machine can only add to the times, so the best of some samples counts."""
+
 STREAM_SECONDS = 2.0
 """Each chat gets one piece of text in this time, at a moment of its own."""
 
-WAVE = 100
+ROUNDS, GROUPS = 10, 100
+"""Pieces of each chat's answer; groups of chats that get theirs at the same moment."""
 
 pytestmark = pytest.mark.timeout(300)
 
 
-class CountingChannel(PlainChannel):
-    """Keeps nothing but what was sent last in each chat."""
+class Story:
+    """The same answer for every chat, but to its own prompt, in pieces."""
 
-    async def until_all(self, count: int) -> None:
-        await self.until(lambda: len(self.sent) >= count, 120)
+    def __init__(self) -> None:
+        self.ticks = [[asyncio.Event() for _ in range(ROUNDS)] for _ in range(GROUPS)]
+        self._groups = itertools.cycle(self.ticks)
 
+    def __call__(self, prompt: str) -> tuple[Step]:
+        return (say(f"To {prompt}:", *itertools.chain(*((tick, " words") for tick in next(self._groups)))),)
 
-async def streaming(host: FakeHarness, count: int) -> None:
-    async with asyncio.timeout(60):
-        await host.until(lambda: sum(bool(session.partial) for session in host.world.sessions.values()) >= count)
+    async def pace(self) -> None:
+        for round_ in range(ROUNDS):
+            for group in self.ticks:
+                group[round_].set()
+                await asyncio.sleep(STREAM_SECONDS / GROUPS)
 
-
-async def settled(desk: Bench, count: int) -> None:
-    await desk.channel.until(lambda: len(desk.outcomes) >= count, 120)
-
-
-@pytest.fixture
-def channel() -> CountingChannel:
-    return CountingChannel()
-
-
-async def test_memory_is_bounded_and_idle_chats_cost_nothing(
-    host: FakeHarness, tmp_path: Path, channel: CountingChannel
-) -> None:
-    host.model.title = ""
-    async with bench(host, tmp_path, channel) as desk:
-        await desk.say("warm up", chat=ChatKey("test", "bot", "warm"))
-        await settled(desk, 1)
-        hold = asyncio.Event()
-        host.model.default = lambda prompt: (say("part of ", hold, prompt),)
-        gc.collect()
-        tracemalloc.start()
-        for start in range(0, len(CHATS), WAVE):  # tracing makes everything several times slower
-            await asyncio.gather(*(desk.say("hello", chat=chat) for chat in CHATS[start : start + WAVE]))
-            await streaming(host, start + WAVE)
-        gc.collect()
-        active = tracemalloc.get_traced_memory()[0]
-        assert len(desk.intake.conversations._chats) == len(CHATS)
-        hold.set()
-        await settled(desk, len(CHATS) + 1)
-        conversations = desk.intake.conversations
-        await eventually(lambda: not desk.intake.conversations._bot.replies._chats)  # type: ignore[attr-defined]  # the real delivery
-        tracemalloc.stop()
-        print(f"{host.dialect.generation}: {active / len(CHATS):,.0f} bytes a chat")
-        assert active / len(CHATS) < BYTES_A_CHAT
-        assert channel.texts.count("part of hello") == len(CHATS)
-        assert (conversations._chats, conversations._late, conversations._total) == ({}, {}, 0)
-        assert (conversations.interactions._by_chat, conversations.interactions._by_session) == ({}, {})
-        assert desk.intake._rebinding == {}
-        assert await desk.state.turns.outstanding(desk.intake._bot.key) == ()
-        assert len(host.world.sessions) == len(CHATS) + 1
-
-
-async def test_status_is_quick_while_all_stream(host: FakeHarness, tmp_path: Path, channel: CountingChannel) -> None:
-    host.model.title = ""
-    ticks = [[asyncio.Event() for _ in range(60)] for _ in range(100)]
-    groups = itertools.cycle(ticks)
-
-    def story(_: str) -> tuple[object, ...]:
-        pieces = [piece for tick in next(groups) for piece in ("words ", tick)]
-        return (say(*pieces),)
-
-    host.model.default = story  # type: ignore[assignment]  # a tuple of one step
-    async with bench(host, tmp_path, channel) as desk:
-        await asyncio.gather(*(desk.say("hello", chat=chat) for chat in CHATS))
-        await streaming(host, len(CHATS))
-
-        async def pace() -> None:
-            for round_ in itertools.count():
-                for group in ticks:
-                    if round_ < len(group):
-                        group[round_].set()
-                    await asyncio.sleep(STREAM_SECONDS / len(ticks))
-
-        pacing = asyncio.create_task(pace())
-        waits: list[float] = []
-        for chat in CHATS[:: len(CHATS) // STATUSES]:
-            before, began = len(channel.sent), time.perf_counter()
-            await desk.say("/status", chat=chat)
-            await channel.until(lambda: len(channel.sent) > before)  # noqa: B023 - awaited within the round
-            waits.append(time.perf_counter() - began)
-        pacing.cancel()
-        for event in itertools.chain(*ticks):
+    def finish(self) -> None:
+        for event in itertools.chain(*self.ticks):
             event.set()
-        p95 = statistics.quantiles(waits, n=20)[-1]
-        print(f"{host.dialect.generation}: /status p50 {statistics.median(waits) * 1e3:.1f} p95 {p95 * 1e3:.1f} ms")
-        assert p95 < STATUS_SECONDS
-        await settled(desk, len(CHATS) + STATUSES)
+
+
+async def streaming(desk: Bench, chats: Sequence[ChatKey], count: int) -> None:
+    """Say something in ``chats``; return when ``count`` sessions in all have begun to answer."""
+
+    def all_stream() -> bool:
+        return sum(bool(session.partial) for session in desk.host.world.sessions.values()) >= count
+
+    await asyncio.gather(*(desk.say(f"hello {chat.chat}", chat=chat) for chat in chats))
+    await eventually(all_stream, 60, pause=0.05)  # after each of the host's thousands of events it would cost too much
+
+
+async def traced(desk: Bench) -> int:
+    """Let the last chats begin too; return the bytes they hold."""
+    gc.collect()
+    tracemalloc.start()
+    await streaming(desk, CHATS[-TRACED:], len(CHATS))
+    gc.collect()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return held
+
+
+async def statuses(desk: Bench) -> list[float]:
+    """Return how long ``/status`` took in a tenth of the chats, one after another."""
+    waits: list[float] = []
+    for chat in CHATS[:: len(CHATS) // STATUSES]:
+        before, began = len(desk.channel.sent), time.perf_counter()
+        await desk.say("/status", chat=chat)
+        await desk.channel.until(lambda: len(desk.channel.sent) > before)  # noqa: B023 - awaited within the round
+        waits.append(time.perf_counter() - began)
+    return waits
+
+
+async def nothing_left(desk: Bench) -> None:
+    conversations = desk.intake.conversations
+    await eventually(lambda: not conversations._bot.replies._chats)  # type: ignore[attr-defined]  # the real delivery
+    assert (conversations._chats, conversations._late, conversations._total) == ({}, {}, 0)
+    assert (conversations.interactions._by_chat, conversations.interactions._by_session) == ({}, {})
+    assert (desk.intake._rebinding, desk.intake._batching) == ({}, {})
+    assert await desk.nothing_outstanding()
+
+
+async def test_a_thousand_chats_at_once(desk: Bench) -> None:
+    """Memory is bounded, ``/status`` is quick, every chat gets its own answer, idle chats cost nothing."""
+    host, story = desk.host, Story()
+    host.model.title = ""
+    host.model.default = story
+    await streaming(desk, CHATS[:-TRACED], len(CHATS) - TRACED)
+    held = await traced(desk)
+    assert len(desk.intake.conversations._chats) == len(CHATS)
+    pacing = asyncio.create_task(story.pace())
+    best = float("inf")
+    taken = 0
+    while best >= STATUS_SECONDS and taken < SAMPLES:
+        best = min(best, statistics.quantiles(await statuses(desk), n=20)[-1])
+        taken += 1
+        assert not pacing.done(), "every chat streamed all the time"
+    pacing.cancel()
+    story.finish()
+    await desk.channel.until(lambda: len(desk.outcomes) == len(CHATS) + taken * STATUSES, 120)
+    print(f"{host.dialect.generation}: {held / TRACED:,.0f} bytes a chat, /status p95 {best * 1e3:.1f} ms")
+    assert held / TRACED < BYTES_A_CHAT
+    assert best < STATUS_SECONDS
+    answers = {target.chat: text for target, text in desk.channel.sent if text.startswith("To ")}
+    assert answers == {chat: f"To hello {chat.chat}:" + " words" * ROUNDS for chat in CHATS}
+    await nothing_left(desk)
 
 
 async def test_a_chat_that_floods_holds_nobody_back(desk: Bench) -> None:
