@@ -49,7 +49,10 @@ class Story:
         self._groups = itertools.cycle(self.ticks)
 
     def __call__(self, prompt: str) -> tuple[Step]:
-        return (say(f"To {prompt}:", *itertools.chain(*((tick, " words") for tick in next(self._groups)))),)
+        pieces: list[str | asyncio.Event] = []
+        for tick in next(self._groups):
+            pieces += (tick, " words")
+        return (say(f"To {prompt}:", *pieces),)
 
     async def pace(self) -> None:
         for round_ in range(ROUNDS):
