@@ -30,6 +30,7 @@ from bridges.prompt import Prompt
 from bridges.prompt import refusal as unusable
 from bridges.state import Phase, StateError, Turn
 from bridges.turn import End, Reply
+from bridges.welcome import Welcomes
 from commands.batch import SEND, Batches
 from commands.budget import utf16_length
 from commands.catalog import BARRIER, COMMANDS, KNOWN
@@ -88,6 +89,7 @@ class Intake:
         self._batches = Batches()
         self.conversations = Conversations(bot, tasks, settled, group_approvals=policy.group_approvals)
         self._desk = CommandDesk(bot, self.conversations, self._batches)
+        self._welcomes = Welcomes(bot, tasks)
 
     async def inherit(self) -> None:
         """Take over what an earlier process left unfinished; it is seen to once the channel is connected."""
@@ -111,6 +113,7 @@ class Intake:
         if not may.talk:
             await self._turn_away(message, may)
             return Acceptance.DENIED
+        self._welcomes.forget(message.sender)
         if (batching := self._batching.get(message.chat)) is not None:
             await batching.wait()  # a batch that is just begun takes this message, one just cancelled does not
         if command is not None:
@@ -181,6 +184,7 @@ class Intake:
             return
         code = await self._bot.state.pairings.ask(self._bot.key, message.sender)
         if code is not None:
+            self._welcomes.expect(message)
             self._spawn(message, partial(self._desk.say, message, Key.CHAT_PAIRING, code=code))
 
     # -- prompts ----------------------------------------------------------------------------------------------------

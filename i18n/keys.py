@@ -67,6 +67,7 @@ class Key(StrEnum):
     DEMO_BAD_SCRIPT = "demo.bad_script"
 
     CHAT_PAIRING = "chat.pairing"
+    CHAT_LET_IN = "chat.let_in"
     CHAT_TOO_LONG = "chat.too_long"
     CHAT_ATTACHMENTS = "chat.attachments"
     CHAT_EMPTY = "chat.empty"

@@ -11,11 +11,13 @@ from bridges.config import Access
 from bridges.intake import COMMANDS_AT_ONCE, LONGEST_TEXT
 from bridges.message import Acceptance, EventId, InboundAttachment
 from bridges.state import StateError, Trouble
+from bridges.welcome import LOOK_SECONDS, WAIT_SECONDS
 from commands.model import AttachmentKind, ChatKey, ChatKind, Outcome, SenderId
 from harness_client.types import SessionId
 from i18n import Key, Language, Words
-from tests.bridges.bench import BOT, CHAT, Bench
-from tests.fakes.harness import say
+from tests.bridges.bench import BOT, CHAT, Bench, Setup, bench, eventually
+from tests.fakes.clock import FakeClock
+from tests.fakes.harness import FakeHarness, say
 
 WORDS = Words(Language.EN)
 IMAGE = (InboundAttachment(AttachmentKind.IMAGE, "handle"),)
@@ -40,6 +42,47 @@ async def test_where_the_bot_pairs_a_stranger_gets_one_code(desk: Bench) -> None
     assert desk.channel.texts == [WORDS(Key.CHAT_PAIRING, code=pairing.code)]
     await desk.state.pairings.approve(pairing.code)
     assert await desk.say("/help", sender=STRANGER) is Acceptance.ACCEPTED
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_stranger_who_is_let_in_is_told_once(host: FakeHarness, tmp_path: Path, *, again: bool) -> None:
+    clock = FakeClock()
+    async with bench(host, tmp_path, setup=Setup(clock=clock)) as desk:
+        desk.access = Access(direct="pairing", owners=frozenset({SenderId("owner")}))
+        await desk.say("hello", sender=STRANGER)
+        await desk.channel.until_sent(1)
+        await clock.advance(60)
+        (pairing,) = await desk.state.pairings.waiting()
+        if again:
+            await desk.say(f"/pair {pairing.code}", sender=SenderId("owner"))
+            await desk.channel.until_sent(2)
+        else:
+            await desk.state.pairings.approve(pairing.code)
+        welcome = WORDS(Key.CHAT_LET_IN)
+        while welcome not in desk.channel.texts:
+            await clock.advance(LOOK_SECONDS)
+            await asyncio.sleep(0.005)
+        for _ in range(3):
+            await clock.advance(LOOK_SECONDS)
+        assert desk.channel.texts.count(welcome) == 1
+        assert desk.intake._welcomes._waiting == {}
+
+
+async def test_who_talks_already_or_is_never_let_in_is_told_nothing(host: FakeHarness, tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with bench(host, tmp_path, setup=Setup(clock=clock)) as desk:
+        desk.access = Access(direct="pairing")
+        for sender in (STRANGER, SenderId("other")):
+            await desk.say("hello", sender=sender)
+        await desk.channel.until_sent(2)
+        code = next(each.code for each in await desk.state.pairings.waiting() if each.sender == STRANGER)
+        await desk.state.pairings.approve(code)
+        assert await desk.say("/help", sender=STRANGER) is Acceptance.ACCEPTED
+        while desk.intake._welcomes._waiting:
+            await clock.advance(WAIT_SECONDS / 10)
+            await asyncio.sleep(0.005)
+        await eventually(lambda: not desk.intake._welcomes._looking)
+        assert WORDS(Key.CHAT_LET_IN) not in desk.channel.texts
 
 
 async def test_a_group_that_does_not_address_the_bot_is_left_alone(desk: Bench) -> None:
