@@ -1,4 +1,4 @@
-"""An answer that grows in an AI card: made, put into the chat, filled again and again, ended (facts EAST 2.3).
+"""An answer that grows in an AI card: made, put into the chat, filled again and again, ended.
 
 Each change says the whole text, so that it may be repeated when its answer was lost. Cards that a crash leaves open are
 ended by the next process.

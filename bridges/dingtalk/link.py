@@ -1,7 +1,7 @@
 """One connection to DingTalk's gateway: frames in, acknowledgements out. Imports the SDK.
 
 Of the SDK only the frames and the handlers are used: its own loop cannot be cancelled, asks for its address without a
-timeout and notices neither a dead connection nor a gateway that stopped pushing (facts EAST 2.4).
+timeout and notices neither a dead connection nor a gateway that stopped pushing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The way out: the conversation's webhook while it lasts, then the API (facts EAST 2.3). Plain text both ways."""
+"""The way out: the conversation's webhook while it lasts, then the API. Plain text both ways."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """DingTalk's HTTP API: where to connect, the access token, calls with it, and the webhook of a conversation.
 
-The webhook says no with HTTP 200 and an ``errcode``; everything else with a status and a code in words (facts EAST 2).
+The webhook says no with HTTP 200 and an ``errcode``; everything else with a status and a code in words.
 """
 
 from __future__ import annotations

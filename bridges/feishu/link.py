@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+import structlog
 
 from bridges.feishu.pipe import LONGEST_LINE, Answer, Close, Ended, Event, Open, Order, Pong, Report, Up, Why, line
 from bridges.feishu.rest import Application
@@ -25,6 +26,10 @@ END_SECONDS: Final = 1.5
 
 _SDK: Final = "lark_oapi"
 _ROOT: Final = str(Path(__file__).resolve().parents[2])
+_PASSED_ON: Final = frozenset({
+    "ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "LD_LIBRARY_PATH", "NO_PROXY", "PYTHONHOME", "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR", "SSL_CERT_FILE",
+})  # fmt: skip
 _REPORTS: Final[msgspec.json.Decoder[Report]] = msgspec.json.Decoder(Report)
 
 
@@ -130,13 +135,15 @@ class _Process:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             limit=LONGEST_LINE,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))},
+            env=_environment(),
             start_new_session=True,
         )
         self._child = child
         self._ready.set()
         try:
             await self._hear(child)
+        except ValueError as error:  # a line that is too long or none of ours
+            structlog.get_logger(__name__).error("the process of the SDK is not understood", error=type(error).__name__)
         finally:
             await _reaped(child)
             for number, link in self.links.items():
@@ -148,6 +155,12 @@ class _Process:
             report = _REPORTS.decode(said)
             if report.link in self.links:
                 self.links[report.link].reports.put_nowait(report)
+
+
+def _environment() -> dict[str, str]:
+    """Return what the process needs to run and to find its way out, and none of the secrets that are in ours."""
+    passed = {name: value for name, value in os.environ.items() if name.upper() in _PASSED_ON}
+    return passed | {"PYTHONPATH": os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))}
 
 
 async def _reaped(child: asyncio.subprocess.Process) -> None:

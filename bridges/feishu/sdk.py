@@ -108,6 +108,8 @@ class Link:
             client._cache._cron.cancel()
             if pinging is not None:
                 pinging.cancel()
+            for number in list(self._answers):
+                self.answer(number, taken=False)  # nobody is left to hear it
             await client._disconnect()
         self._report(Ended(self.order.link, why, detail))
 
@@ -138,13 +140,17 @@ class Link:
 
 def _client(sdk: Untyped, link: Link) -> Untyped:
     """Return a client of the SDK that reports its end, waits for our answers and blocks nothing."""
+    order = link.order
 
     class Client(sdk.Client):  # type: ignore[misc]  # what it inherits from has no type
         discovered = ""
         """Where to connect."""
 
         async def discover(self) -> None:
-            self.discovered = await asyncio.to_thread(super()._get_conn_url)
+            found = await asyncio.to_thread(super()._get_conn_url)
+            if order.domain.startswith("https:") and not found.startswith("wss:"):
+                raise ConnectionRefusedError  # what is said there would be for everybody to read
+            self.discovered = found
 
         def _get_conn_url(self) -> str:
             return self.discovered
@@ -161,25 +167,30 @@ def _client(sdk: Untyped, link: Link) -> Untyped:
                     link.lost.set_result(type(error).__name__)
 
         async def _handle_control_frame(self, frame: Untyped) -> None:
-            await super()._handle_control_frame(frame)
             link.heard()
+            await super()._handle_control_frame(frame)
 
         async def _handle_data_frame(self, frame: Untyped) -> None:
-            headers = {header.key: header.value for header in frame.headers}
-            parts = int(headers.get("sum", 1))
-            if headers.get("type") != "event" or not 0 < parts <= MOST_PARTS:
-                return
-            payload = frame.payload
-            if parts > 1:
-                payload = self._combine(headers["message_id"], parts, int(headers["seq"]), payload)
+            payload = _event(self, frame)
             if payload is None:
                 return
             taken = len(payload) * 2 < LONGEST_LINE and await link.taken(payload)
             frame.payload = b'{"code":200}' if taken else b'{"code":500}'
             await self._write_message(frame.SerializeToString())
 
-    order = link.order
     return Client(order.app_id, order.app_secret, domain=order.domain, auto_reconnect=False)
+
+
+def _event(client: Untyped, frame: Untyped) -> bytes | None:
+    """Return the event that a frame completes; None for a part of one, and for what is no event."""
+    headers = {header.key: header.value for header in frame.headers}
+    parts = int(headers.get("sum", 1))
+    if headers.get("type") != "event" or not 0 < parts <= MOST_PARTS:
+        return None
+    whole: bytes | None = frame.payload
+    if parts > 1:
+        whole = client._combine(headers["message_id"], parts, int(headers["seq"]), frame.payload)
+    return whole
 
 
 class Links:

@@ -1,7 +1,7 @@
 """One WebSocket to WeCom, from subscribing to its end, and the way to send over whichever one there is.
 
-Each frame of ours is acknowledged under its request id and by nothing else, so of one id only one frame is in flight
-(facts EAST 3.1). An acknowledgement that does not come leaves open what became of the frame.
+Each frame of ours is acknowledged under its request id and by nothing else, so of one id only one frame is in flight.
+An acknowledgement that does not come leaves open what became of the frame.
 """
 
 from __future__ import annotations

@@ -13,13 +13,14 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
 from bridges.feishu import link, sdk
 from bridges.feishu.link import LinkEnded
-from bridges.feishu.pipe import UNANSWERED, Ended, Event, Open, Report, line
+from bridges.feishu.pipe import UNANSWERED, Ended, Event, Open, Report, Why, line
 from bridges.message import Stop
 from bridges.state import BotKey
 from bridges.supervise import Supervisor
@@ -28,6 +29,11 @@ from tests.channels.feishu import Line, line_on, platform
 from tests.fakes.feishu import FakeFeishu
 from tests.fakes.feishu.frame import CONTROL, DATA, Frame
 from tests.guards.sources import ROOT
+
+
+class Nonsense(msgspec.Struct, tag=True):
+    """What neither side says."""
+
 
 NOWHERE = Open(7, "cli_0123456789abcdef", "feishu-app-secret-fake", "http://127.0.0.1:1")
 
@@ -101,6 +107,18 @@ async def test_a_run_that_is_cancelled_while_the_process_starts_leaves_nothing(f
     await asyncio.wait({task})
     assert not link._PROCESSES
     await line_.channel.close()
+
+
+async def test_the_process_gets_none_of_the_secrets_of_our_environment(
+    fake: FakeFeishu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TELEGRAM_TOKEN", "telegram-token-fake")
+    monkeypatch.setenv("SSL_CERT_FILE", "/etc/ssl/cert.pem")
+    async with line_on(fake):
+        told = Path(f"/proc/{child()}/environ").read_text() + Path(f"/proc/{child()}/cmdline").read_text()
+    assert "SSL_CERT_FILE" in told
+    assert "TELEGRAM" not in told
+    assert "secret" not in told
 
 
 HOLDER = """
@@ -228,6 +246,55 @@ async def test_events_that_wait_for_us_are_bounded() -> None:
         waiting_link.answer(report.number, taken=True)
     assert await asyncio.gather(*waiting) == [True] * UNANSWERED
     assert len(reports) == UNANSWERED
+
+
+class Insecure:
+    """As much of the SDK as a link needs to learn where to connect, and that is in the clear."""
+
+    class ClientException(Exception):
+        code = 0
+
+    class ServerException(Exception):
+        code = 0
+
+    class Client:
+        def __init__(self, *args: object, **more: object) -> None:
+            self._cache = SimpleNamespace(_cron=SimpleNamespace(cancel=lambda: None))
+
+        def _get_conn_url(self) -> str:
+            return "ws://127.0.0.1:1/ws?device_id=1&service_id=1"
+
+        async def _connect(self) -> None:
+            raise AssertionError("connected in the clear")
+
+        async def _disconnect(self) -> None:
+            pass
+
+
+async def test_a_link_in_the_clear_is_refused_where_the_platform_speaks_tls() -> None:
+    reports: list[Report] = []
+    order = Open(1, "cli_0123456789abcdef", "feishu-app-secret-fake", "https://open.feishu.cn")
+    await sdk.Link(order, reports.append).run(Insecure)
+    assert reports == [Ended(1, Why.LOST, "ConnectionRefusedError")]
+
+
+async def test_events_of_a_link_that_ended_wait_for_nothing() -> None:
+    ended = sdk.Link(Open(1, "a", "b", "https://open.feishu.cn"), lambda report: None)
+    waiting = asyncio.create_task(ended.taken(b"{}"))
+    await asyncio.sleep(0)
+    await ended.run(Insecure)
+    assert await waiting is False
+
+
+async def test_a_process_that_stumbles_over_an_order_is_replaced(fake: FakeFeishu) -> None:
+    async with line_on(fake) as line_:
+        (process,) = link._PROCESSES.values()
+        pid = child()
+        process.tell(Nonsense())  # type: ignore[arg-type]  # the process will not understand it either
+        assert isinstance(await line_.ended(), LinkEnded)
+        await eventually(lambda: not runs(pid))
+        await line_.start()
+        await line_.says("back")
 
 
 FRAMES = """

@@ -1,4 +1,4 @@
-"""The frames of the long connection, in the proto2 encoding of ``pbbp2.Frame`` (facts EAST 1.1)."""
+"""The frames of the long connection, in the proto2 encoding of ``pbbp2.Frame``."""
 
 from __future__ import annotations
 
