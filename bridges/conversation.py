@@ -60,6 +60,8 @@ class _Chat:
     """One chat that has something to do."""
 
     queue: deque[Waiting] = field(default_factory=deque)
+    taken: bool = False
+    """Whether a message of it is being worked on; one that waits for an earlier command is not yet."""
     running: PromptRun | None = None
 
 
@@ -124,7 +126,7 @@ class Conversations:
     def may_join(self, waiting: Waiting) -> bool:
         """Whether a message could be added to a turn of its chat that runs now."""
         found = self._chats.get(waiting.message.chat)
-        plain = not waiting.prompt.attachments and len(waiting.prompt.texts) == 1 and waiting.after is None
+        plain = not waiting.prompt.attachments and waiting.replied is None and waiting.after is None
         return plain and found is not None and found.running is not None
 
     # -- what commands may do -------------------------------------------------------------------------------------
@@ -137,7 +139,7 @@ class Conversations:
         if found is not None and (run := found.running) is not None:
             starting = run.turn.phase < Phase.PROMPTING
             return ChatTurn(run.turn.session, now - run.since, len(found.queue), asked, starting)
-        if found is not None and found.queue:
+        if found is not None and found.taken:
             return ChatTurn(None, 0.0, len(found.queue), asked, starting=True)
         return ChatTurn(late[0].turn.session, now - late[0].since, 0, asked) if late else None
 
@@ -164,6 +166,7 @@ class Conversations:
                 self._total -= waiting.weight
                 if waiting.after is not None:
                     await waiting.after.wait()
+                chat.taken = True
                 message = waiting.message
                 work = partial(self._run, chat, waiting)
                 outcome = await self._bot.safely(work, reply_to=message.reply_to, sender=message.sender)
@@ -185,7 +188,7 @@ class Conversations:
                 else:
                     await self.ends.note(run.turn)
         finally:
-            chat.running = None
+            chat.running, chat.taken = None, False
             if waiting.replied is not None:
                 await waiting.replied(reply)
         return reply.outcome

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
+from bridges.config import Busy
 from bridges.intake import LONGEST_TEXT
-from bridges.message import Acceptance, InboundAttachment, ReplyTarget, SendOutcome
+from bridges.message import Acceptance, EventId, InboundAttachment, InboundMessage, ReplyTarget, SendOutcome
+from bridges.prompt import Prompt
 from commands.batch import LIMIT, OVERHEAD, ROOM, Batches, Stage
 from commands.model import AttachmentKind, ChatKey, ChatKind, Outcome
 from i18n import Key, Language, Words
-from tests.bridges.bench import CHAT, Bench
+from tests.bridges.bench import ALICE, CHAT, Bench, Setup, bench, eventually
 from tests.bridges.test_questions import COLOUR, asked
-from tests.fakes.harness import Failure, How, Step, say
+from tests.fakes.harness import Failure, FakeHarness, How, Step, say
 
 WORDS = Words(Language.EN)
 IMAGE = (InboundAttachment(AttachmentKind.IMAGE, "handle"),)
@@ -81,6 +84,32 @@ async def test_a_slow_reply_to_a_batch_command_holds_up_no_message(
     go.set()
     await desk.channel.until(lambda: len(desk.outcomes) == 3)
     assert "one" in str(said(desk))
+
+
+async def test_a_batch_does_not_begin_behind_a_message_that_is_just_taken_up(desk: Bench) -> None:
+    for text in ("hello", "/batch", "one"):
+        await desk.say(text)
+    await desk.channel.until(lambda: len(desk.outcomes) == 3)
+    assert WORDS(Key.BATCH_BUSY) in desk.channel.texts
+    assert len(desk.prompts) == 2
+
+
+async def test_a_batch_of_one_joins_no_task(host: FakeHarness, tmp_path: Path) -> None:
+    async with bench(host, tmp_path, setup=Setup(busy=Busy.STEER)) as desk:
+        await collected(desk, "one")
+        hold = asyncio.Event()
+        host.model.script(say("half ", hold, "done"))
+        await desk.intake._take_prompt(message("e0", "hello"), Prompt(("hello",)))
+        await eventually(lambda: any(session.partial for session in host.world.sessions.values()))
+        await desk.say("/send")
+        await eventually(lambda: bool(desk.intake.conversations._chats[CHAT].queue))
+        hold.set()
+        await desk.channel.until(lambda: "You said: one" in desk.channel.texts)
+        await eventually(lambda: desk.intake._batches.stage(CHAT) is Stage.NONE)
+
+
+def message(event: str, text: str) -> InboundMessage:
+    return InboundMessage(EventId(event), CHAT, ChatKind.DIRECT, ALICE, text, ReplyTarget(CHAT, "route"))
 
 
 def titles(desk: Bench) -> list[str | None]:

@@ -165,7 +165,7 @@ async def test_a_choice_that_got_no_answer_is_not_called_done(desk: Bench) -> No
 
 async def test_what_follows_a_choice_is_answered_by_the_new_model(desk: Bench) -> None:
     session = await bound(desk)
-    for text in ("/model deepseek-v4-pro", "hello"):
+    for text in ("/model deepseek-v4-pro", "hello", "and more"):
         await desk.say(text)
     texts = await desk.channel.until_sent(2)
     assert texts[0] == WORDS(Key.MODEL_DONE, model=PRO, effort="high")
