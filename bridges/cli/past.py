@@ -36,7 +36,7 @@ from i18n import Key, Language, Words
 OK, FAILED, MISUSED = 0, 1, 2
 
 _NUMBERS: Final = frozenset({"offset", "limit", "childrenOffset"})
-_NUMBER: Final = re.compile(r"-?\d{1,18}", re.ASCII)
+_NUMBER: Final = re.compile(r"-?\d{1,99}", re.ASCII)
 _NOT_WRITTEN: Final = frozenset({Code.ARCHIVE_NOT_SAVED, Code.ARCHIVE_BUSY})
 
 

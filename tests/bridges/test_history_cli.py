@@ -195,6 +195,7 @@ def test_a_folder_that_cannot_be_written_is_told(home: Home) -> None:
         (["search", "--limit", "51"], "limit: must be between 1 and 50"),
         (["search", "--limit", "many"], "limit: must be of type integer"),
         (["search", "--offset", "-1"], "offset: must be between 0"),
+        (["search", "--offset", "9" * 30], "offset: must be between 0"),
         (["search", "--from", "soon"], "from: must be an ISO date"),
         (["search", "--from", "2026-03-02", "--to", "2026-03-01"], "to: the end lies before the beginning"),
         (["search", "--host", "codex"], "host: must be one of"),
