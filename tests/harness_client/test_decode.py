@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined] # typeshed leaves it out
@@ -15,7 +16,7 @@ from harness_client import decode
 from harness_client.decode import DIRECT_BYTES, JsonText, Stopped, loads, off_loop
 from harness_client.errors import HarnessError, Malformed, Refused, SessionNotFound, Unsupported
 from harness_client.events import ChunkFinish, UserMessage
-from harness_client.offload import offload
+from harness_client.offload import TURN, offload
 from harness_client.pages import read_page
 from tests.harness_client.recorded import PAGES
 from tests.wire_events import answer, dialogue, other, page_body, user
@@ -362,3 +363,10 @@ async def test_the_loop_goes_on_while_a_large_page_is_read() -> None:
         turns += 1
     assert turns > 5
     assert len((await reading).sources) == 20_030
+
+
+async def test_turns_are_short_while_work_goes_on_and_as_they_were_after_it() -> None:
+    before = sys.getswitchinterval()
+    assert await offload(sys.getswitchinterval) == pytest.approx(TURN)
+    assert await asyncio.gather(*(offload(sys.getswitchinterval) for _ in range(3))) == pytest.approx([TURN] * 3)
+    assert sys.getswitchinterval() == before

@@ -179,7 +179,7 @@ def _figures(found: dict[str, float], size: int) -> list[Figure]:
     what = f"archive of {SESSIONS * PAIRS:,} pairs, {size / 1e6:.0f} MB"
     middle = median([found[f"query {query}"] for query in QUERIES])
     slowest = f"the slowest query {max(found[f'query {query}'] for query in QUERIES) * 1000:.1f} ms"
-    stall = f"{ROUNDS * len(QUERIES)} queries, the first one cold, 8 refreshes; an idle loop {found['idle'] * 1000:.1f} ms"
+    stall = f"{ROUNDS * len(QUERIES)} queries, the first cold, 8 refreshes; an idle loop {found['idle'] * 1000:.1f} ms"
     return [
         Figure(f"{what}: first query, cold", found["cold"], 1.5, "s", "load, fold and search"),
         Figure(f"{what}: warm query, median", middle * 1000, 50, "ms", slowest),
