@@ -44,7 +44,7 @@ def main(lock_path: str, *command: str) -> int:
         child.send_signal(number)
 
     signal.signal(signal.SIGTERM, pass_on)
-    threading.Thread(target=_end_when_cut, args=(child,), daemon=True).start()
+    threading.Thread(target=_end_when_cut, args=(child,), name="lifeline", daemon=True).start()
     code = child.wait()
     return code if code >= 0 else 128 - code
 

@@ -103,7 +103,12 @@ class ScriptChannel:
         return Sent(None)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """See :meth:`bridges.message.Channel.close`."""
+        self._out.close()
+
+
+_Job = tuple[memoryview, asyncio.Future[None]]
+"""What to write, and who waits for it."""
 
 
 class Output:
@@ -114,20 +119,28 @@ class Output:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._jobs: queue.SimpleQueue[tuple[memoryview, asyncio.Future[None]]] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._write_all, name="output", daemon=True)
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
 
     async def write(self, data: bytes) -> None:
         """Write all of ``data``, behind what waits already. Raises OSError."""
-        if not self._thread.is_alive():
+        if self._thread is None:
+            self._jobs = queue.SimpleQueue()
+            self._thread = threading.Thread(target=self._write_all, args=(self._jobs,), name="output", daemon=True)
             self._thread.start()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._jobs.put((memoryview(data), done))
         await done
 
-    def _write_all(self) -> None:
-        while True:
-            rest, done = self._jobs.get()
+    def close(self) -> None:
+        """Let the thread end behind what waits already; again is no error, and a later ``write`` starts anew."""
+        if self._thread is not None:
+            self._jobs.put(None)
+            self._thread = None
+
+    def _write_all(self, jobs: queue.SimpleQueue[_Job | None]) -> None:
+        while (job := jobs.get()) is not None:
+            rest, done = job
             failure: OSError | None = None
             try:
                 while rest:

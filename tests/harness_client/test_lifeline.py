@@ -39,7 +39,7 @@ def cord(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cord]:
         yield cord
         cord.cut()
         for thread in threading.enumerate():
-            if thread.daemon and thread is not threading.current_thread():
+            if thread.name == "lifeline":
                 thread.join(5)  # it reads the pipe that is about to be closed
     signal.signal(signal.SIGTERM, before)
 
