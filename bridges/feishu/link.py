@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 import structlog
 
+from bridges.config import environment
 from bridges.feishu.pipe import LONGEST_LINE, Answer, Close, Ended, Event, Open, Order, Pong, Report, Up, Why, line
 from bridges.feishu.rest import Application
 
@@ -159,8 +160,9 @@ class _Process:
 
 def _environment() -> dict[str, str]:
     """Return what the process needs to run and to find its way out, and none of the secrets that are in ours."""
-    passed = {name: value for name, value in os.environ.items() if name.upper() in _PASSED_ON}
-    return passed | {"PYTHONPATH": os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))}
+    ours = environment()
+    passed = {name: value for name, value in ours.items() if name.upper() in _PASSED_ON}
+    return passed | {"PYTHONPATH": os.pathsep.join(filter(None, (_ROOT, ours.get("PYTHONPATH"))))}
 
 
 async def _reaped(child: asyncio.subprocess.Process) -> None:
