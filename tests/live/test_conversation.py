@@ -132,15 +132,17 @@ async def test_an_answer_streams_into_one_message(
         assert len(channel.edits) > 1
 
 
-async def test_stop_in_the_text(desk: LiveDesk, model: DemoModel) -> None:
-    model.queue.append(Step(text="half an answer " * 50, delay=0.02))
-    await desk.say("long")
-    await desk.until_logged("long")
-    await desk.say("/stop")
-    await desk.channel.until(lambda: len(desk.outcomes) == 2, BOUND)
-    assert WORDS(Key.STOP_DONE) in desk.channel.texts
-    assert any(text.endswith(WORDS(Key.CHAT_ABORTED)) for text in desk.channel.texts)
-    assert "You said: again" in await desk.ask("again")
+async def test_stop_in_the_text(client: HarnessClient, model: DemoModel, workspace: Path, tmp_path: Path) -> None:
+    async with opened(client.address, workspace, tmp_path, EditingChannel()) as desk:
+        model.queue.append(Step(text="half an answer " * 50, delay=0.02))
+        await desk.say("long")
+        await desk.until_said("half an answer")  # before its first word, the host would keep the prompt only
+        await desk.say("/stop")
+        await desk.channel.until(lambda: len(desk.outcomes) == 2, BOUND)
+        assert WORDS(Key.STOP_DONE) in desk.channel.texts
+        assert any(text.endswith(WORDS(Key.CHAT_ABORTED)) for text in desk.channel.texts)
+        await desk.say("again")
+        await desk.until_said("You said: again")
 
 
 async def test_stop_in_a_tool(desk: LiveDesk, model: DemoModel) -> None:
