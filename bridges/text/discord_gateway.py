@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from typing import Final
 import aiohttp
 import discord
 import structlog
+from discord.gateway import KeepAliveHandler
 
 from bridges.message import ChannelStopped, Clock, Stop
 from bridges.text.discord_calls import dead_token, log_in
@@ -182,8 +184,12 @@ class Gateway(discord.Client):
         except TimeoutError:
             self._cut_off()
             await asyncio.wait({closing})
+        # The SDK forgets a link that it was still greeting, and the thread that keeps it alive.
         if self._link is not None:
-            self._link.close()  # the SDK forgets one that it was still greeting
+            self._link.close()
+        for thread in threading.enumerate():
+            if isinstance(thread, KeepAliveHandler) and thread.ws.token == self.http.token:
+                thread.stop()
         closing.result()
 
     # -- the connection under the SDK --------------------------------------------------------------------------------
