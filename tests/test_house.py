@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.guards.sources import PACKAGES, ROOT, python, texts
+from tests.guards.sources import PACKAGES, ROOT, python, texts, tree
 
 LONGEST_FILE = 400
 LISTS = {"i18n/keys.py"}
@@ -48,7 +48,7 @@ def test_functions_are_short() -> None:
     long = {
         f"{name}:{node.lineno} {node.name}": length
         for name, text in python().items()
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree(text))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (length := _length(node)) > LONGEST_FUNCTION
     }
     assert not long
@@ -63,7 +63,7 @@ def test_only_supervisors_catch_everything() -> None:
     places = {
         f"{name}:{node.lineno}"
         for name, text in python(*PACKAGES).items()
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree(text))
         if isinstance(node, ast.ExceptHandler) and _catches_everything(node)
     }
     assert {place.split(":")[0] for place in places} <= SUPERVISORS.keys(), places

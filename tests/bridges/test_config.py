@@ -20,7 +20,7 @@ from bridges.listen import Listen
 from bridges.secret import Places, Secret
 from harness_client.address import Address
 from i18n import Key, Language, Words
-from tests.guards.sources import PACKAGES, python
+from tests.guards.sources import PACKAGES, python, tree
 
 FULL: Final = """
 language = "en"
@@ -356,7 +356,7 @@ def test_nothing_else_reads_the_environment() -> None:
     readers = {
         name
         for name, text in python(*PACKAGES).items()
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree(text))
         if (isinstance(node, ast.Attribute) and re.match(r"os\.(environ|getenv)b?$", ast.unparse(node)))
         or (isinstance(node, ast.ImportFrom) and node.module == "os" and any("env" in a.name for a in node.names))
     }

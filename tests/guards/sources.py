@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import os
 from pathlib import Path
@@ -34,3 +35,11 @@ def python(*packages: str) -> dict[str, str]:
         for name, text in texts().items()
         if name.endswith(".py") and (not packages or name.split("/")[0] in packages)
     }
+
+
+def tree(text: str) -> ast.Module:
+    """Parse source; once more where the interpreter lost count of its own depth, a known fault of CPython 3.11."""
+    try:
+        return ast.parse(text)
+    except SystemError:
+        return ast.parse(text)

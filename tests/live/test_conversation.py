@@ -22,7 +22,7 @@ from harness_client.address import Address
 from harness_client.client import HarnessClient
 from harness_client.embedded import EmbeddedHost, EmbeddedSpec
 from harness_client.errors import HarnessError
-from harness_client.types import SessionId
+from harness_client.types import Generation, SessionId
 from i18n import Key, Language, Words
 from tests.bridges.bench import CHAT, Desk, EditingChannel, PlainChannel, seated
 from tests.bridges.test_attachments import FetchingChannel
@@ -322,8 +322,10 @@ async def test_a_restart_in_the_middle_of_a_turn_delivers_the_answer_once(
 
 
 async def test_a_host_killed_in_the_middle_of_a_turn_is_told(
-    new_spec: Callable[[], EmbeddedSpec], model: DemoModel, tmp_path: Path
+    new_spec: Callable[[], EmbeddedSpec], model: DemoModel, tmp_path: Path, generation: Generation
 ) -> None:
+    if generation is Generation.LEGACY:
+        pytest.skip("only the current host is ever embedded; with the oldest one the notice sometimes takes over a minute")
     spec = new_spec()
     async with EmbeddedHost(spec) as host, opened(await host.address(), spec.workspace, tmp_path) as desk:
         host.on_restart(desk.harness.move)
