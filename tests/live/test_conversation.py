@@ -325,7 +325,7 @@ async def test_a_host_killed_in_the_middle_of_a_turn_is_told(
     new_spec: Callable[[], EmbeddedSpec], model: DemoModel, tmp_path: Path, generation: Generation
 ) -> None:
     if generation is Generation.LEGACY:
-        pytest.skip("only the current host is ever embedded; with the oldest one the notice sometimes takes over a minute")
+        pytest.skip("only the current host is ever embedded; on the oldest the notice may take over a minute")
     spec = new_spec()
     async with EmbeddedHost(spec) as host, opened(await host.address(), spec.workspace, tmp_path) as desk:
         host.on_restart(desk.harness.move)
