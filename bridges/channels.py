@@ -29,12 +29,8 @@ class Surroundings:
     data: Path = Path()
 
 
-class NotServed(Exception):
-    """This version has no module for the channel."""
-
-
 def build(bot: AnyBot, around: Surroundings) -> Channel:  # noqa: PLR0911 - one a channel
-    """Return the channel of a configured bot, not yet connected. Raises NotServed."""
+    """Return the channel of a configured bot, not yet connected."""
     match bot:
         case Telegram():
             from bridges.text.telegram import TelegramChannel  # noqa: PLC0415 - see the module's docstring
@@ -56,8 +52,6 @@ def build(bot: AnyBot, around: Surroundings) -> Channel:  # noqa: PLR0911 - one 
             return _discord(bot, around)
         case WhatsApp():
             return _whatsapp(bot, around)
-        case _:
-            raise NotServed(bot.channel)
 
 
 def _weixin(bot: Weixin, around: Surroundings) -> Channel:

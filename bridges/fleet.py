@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import structlog
-
 from bridges.access import Policies
 from bridges.app import Parts
-from bridges.channels import NotServed, Surroundings, build
+from bridges.channels import Surroundings, build
 from bridges.config import AnyBot, Config
 from bridges.intake import Policy
 from bridges.log import Redactor
@@ -23,7 +21,6 @@ class Fleet:
 
     def __init__(self, parts: Parts, policies: Policies, redact: Redactor) -> None:
         self.served: list[ServedBot] = []
-        self.unknown: list[BotKey] = []
         """Bots whose channel this version does not serve."""
         self.language: Language = parts.language
         self._parts = parts.speaking(lambda: self.language)
@@ -57,12 +54,7 @@ class Fleet:
     def _add(self, key: BotKey, bot: AnyBot, config: Config) -> None:
         parts = self._parts
         data = config.state.path.absolute().parent
-        try:
-            channel = build(bot, Surroundings(parts.state.cursors(key), parts.clock, self._redact.hide, data))
-        except NotServed:
-            self.unknown.append(key)
-            structlog.get_logger(__name__).error("channel not served by this version", bot=str(key))
-            return
+        channel = build(bot, Surroundings(parts.state.cursors(key), parts.clock, self._redact.hide, data))
         policy = Policy(partial(self._policies.of, key), busy=bot.busy, group_approvals=bot.group_approvals)
         self.served.append(ServedBot(parts, key, channel, policy, redact=self._redact, workspace=bot.workspace))
 

@@ -339,7 +339,6 @@ class Key(StrEnum):
     RUN_UP = "run.up"
     RUN_WAITING = "run.waiting"
     RUN_STOPPED = "run.stopped"
-    RUN_NOT_SERVED = "run.not_served"
     RUN_NO_BOTS = "run.no_bots"
     RUN_MONITORED = "run.monitored"
     RUN_CANNOT_LISTEN = "run.cannot_listen"

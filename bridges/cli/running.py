@@ -25,7 +25,7 @@ from bridges.log import Redactor, logging_to
 from bridges.noting import keep_noted
 from bridges.observer import UNOBSERVED
 from bridges.serve import ServedBot
-from bridges.state import BotKey, StateError
+from bridges.state import StateError
 from bridges.supervise import Health, Link
 from harness_client.embedded import EmbeddedError
 from harness_client.errors import HarnessError
@@ -91,7 +91,7 @@ async def _run(config: Config, path: Path | None, words: Words, redact: Redactor
                     begin(bot)
                 reloading = tasks.create_task(reload_on_hangup(path, fleet, begin, stop))
                 await _settled(parts, fleet.served, stop)
-                click.echo(_ready(parts, host, fleet.served, fleet.unknown, words))
+                click.echo(_ready(parts, host, fleet.served, words))
                 if figures is not None:
                     click.echo(words(Key.RUN_MONITORED, address=figures))
                 await stop.wait()
@@ -149,13 +149,13 @@ async def _settled(parts: Parts, served: Sequence[ServedBot], stop: asyncio.Even
         await parts.clock.sleep(LOOK_SECONDS)
 
 
-def _ready(parts: Parts, host: HostHealth, served: Sequence[ServedBot], unknown: Sequence[BotKey], words: Words) -> str:
+def _ready(parts: Parts, host: HostHealth, served: Sequence[ServedBot], words: Words) -> str:
     """Return the ready line, and a line for each bot."""
     healths = [bot.health for bot in served]
     ready = words(
         Key.RUN_READY,
         up=sum(health.link is Link.UP for health in healths),
-        all=len(healths) + len(unknown),
+        all=len(healths),
         generation=host.generation,
         version=host.version or "",
         address=parts.harness.address.base,
@@ -163,7 +163,7 @@ def _ready(parts: Parts, host: HostHealth, served: Sequence[ServedBot], unknown:
     lines = [" ".join(ready.split()), *(_told(health, words) for health in healths)]
     if parts.state.set_aside is not None:
         lines.append(words(Key.STATE_SET_ASIDE, path=parts.state.set_aside))
-    return "\n".join([*lines, *(words(Key.RUN_NOT_SERVED, bot=key) for key in unknown)])
+    return "\n".join(lines)
 
 
 def _told(health: Health, words: Words) -> str:
