@@ -98,6 +98,7 @@ async def open_parts(
     async with AsyncExitStack() as stack:
         state = await stack.enter_async_context(open_state(config.state.path))
         if config.harness.address is None:
+            redact.keep([environ.get("DEEPSEEK_API_KEY", "")])  # a host that does not start tells its last lines
             host = await _own_host(stack, config, environ, workspace, demo_model=demo_model)
             harness = await _connect(stack, await host.address(), redact, observer)
             host.on_restart(partial(_move, harness, redact))
@@ -116,12 +117,12 @@ async def open_parts(
 
 
 async def _connect(stack: AsyncExitStack, address: Address, redact: Redactor, observer: Observer) -> HarnessClient:
-    redact.hide(address.token or "")
+    redact.keep([address.token or ""])
     return await stack.enter_async_context(HarnessClient(address, observe=observer.requested))
 
 
 def _move(harness: HarnessClient, redact: Redactor, address: Address) -> None:
-    redact.hide(address.token or "")
+    redact.keep([address.token or ""])
     harness.move(address)
 
 

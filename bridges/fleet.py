@@ -21,7 +21,6 @@ class Fleet:
 
     def __init__(self, parts: Parts, policies: Policies, redact: Redactor) -> None:
         self.served: list[ServedBot] = []
-        """Bots whose channel this version does not serve."""
         self.language: Language = parts.language
         self._parts = parts.speaking(lambda: self.language)
         self._policies = policies
@@ -37,8 +36,7 @@ class Fleet:
         tables = {BotKey(bot.channel, bot.name): bot for bot in config.bots}
         added = [key for key in tables if key not in self._tables]
         await self._parts.state.bots.settle([*self._tables, *added])
-        for secret in config.secrets():
-            self._redact.hide(secret)
+        self._redact.keep(config.secrets())
         self.language = config.language
         before = len(self.served)
         for key in added:

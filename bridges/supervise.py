@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 
 from bridges.message import Acceptance, Channel, ChannelStopped, InboundMessage, Inbox, Stop
+from bridges.shown import described
 from bridges.state.model import BotKey, Health, Link
 from harness_client.clock import SYSTEM_CLOCK, Clock
 
@@ -21,7 +22,7 @@ LONGEST_DELAY: Final = 60.0
 HEALTHY_SECONDS: Final = 60.0
 """A link that held this long was a good one: the next back-off starts small again."""
 
-STOP_SECONDS: Final = 5.0
+STOP_SECONDS: Final = 2.5
 """How long a channel may take to end when it is told to; then it is left behind."""
 
 ERROR_LENGTH: Final = 300
@@ -138,8 +139,7 @@ class Supervisor:
         )
 
     def _describe(self, failure: Exception) -> str:
-        text = " ".join(self._redact(str(failure)).split())
-        return f"{type(failure).__name__}: {text}"[:ERROR_LENGTH] if text else type(failure).__name__
+        return self._redact(described(failure))[:ERROR_LENGTH]
 
 
 class _Watched:
