@@ -24,6 +24,42 @@ async def first_of(*work: Coroutine[object, object, None]) -> None:
             task.result()
 
 
+class Overtaken(Exception):
+    """What was not waited for came first."""
+
+
+@asynccontextmanager
+async def unless(event: asyncio.Event) -> AsyncIterator[None]:
+    """Cancel the body as soon as ``event`` is set, and then raise Overtaken."""
+
+    async def overtake(body: asyncio.Timeout) -> None:
+        await event.wait()
+        body.reschedule(asyncio.get_running_loop().time())
+
+    try:
+        async with asyncio.timeout(None) as body:
+            watching = asyncio.create_task(overtake(body))
+            try:
+                yield
+            finally:
+                watching.cancel()
+    except TimeoutError:
+        if not body.expired():
+            raise
+        raise Overtaken from None
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
+    """Run ``work``, which never ends by itself, beside the body; it is cancelled with it and over when this returns."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
 @asynccontextmanager
 async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
     """Open a task group that raises the only failure there is as itself, so that whoever reports it can name it."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import structlog
 
 from bridges.cli.pairing import FAILED, OK
+from bridges.cli.problems import worded
 from bridges.config import Config, environment, load
 from bridges.config_error import ConfigError
 from bridges.fleet import Fleet
 from bridges.noting import STALE_SECONDS
 from bridges.serve import ServedBot
 from bridges.state import State, StateError
+from bridges.systemd import Systemd
 from harness_client.clock import SYSTEM_CLOCK
 from i18n import Key, Words
 
@@ -37,33 +39,51 @@ async def ask(_: Config, state: State, words: Words) -> tuple[str, int]:
     return words(Key.RELOAD_ASKED, pid=latest.pid), OK
 
 
+class Hangup:
+    """SIGHUP, which ends no program any more once this is made: a wish to reload, or the terminal that went away."""
+
+    def __init__(self) -> None:
+        self._attended = os.isatty(_INPUT)
+        self._came = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._came.set)
+
+    async def reload_wanted(self) -> bool:
+        """Wait for the next one; False when it came because the terminal is gone."""
+        await self._came.wait()
+        self._came.clear()
+        return os.isatty(_INPUT) or not self._attended
+
+
 async def reload_on_hangup(
-    path: Path | None, fleet: Fleet, begin: Callable[[ServedBot], Awaitable[object] | None], stop: asyncio.Event
+    hangup: Hangup,
+    path: Path | None,
+    fleet: Fleet,
+    begin: Callable[[ServedBot], object],
+    *,
+    systemd: Systemd,
+    status: Callable[[], str],
 ) -> None:
-    """Take the configuration over at each SIGHUP, until cancelled; ``begin`` starts a new bot.
+    """Take the configuration over at each SIGHUP, until the terminal is gone; ``begin`` starts a new bot.
 
-    What cannot be read changes nothing. A SIGHUP because the terminal went away stops the program, as everywhere else.
+    What cannot be read changes nothing, and ``systemd`` hears of it in place of the ``status``.
     """
-    asked = asyncio.Event()
-    attended = os.isatty(_INPUT)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
-    while True:
-        await asked.wait()
-        asked.clear()
-        if attended and not os.isatty(_INPUT):
-            stop.set()
-            return
-        await _reload(path, fleet, begin)
+    while await hangup.reload_wanted():
+        await systemd.reloading()
+        problem = await _reload(path, fleet, begin)
+        await systemd.ready(status() if problem is None else problem)
 
 
-async def _reload(path: Path | None, fleet: Fleet, begin: Callable[[ServedBot], Awaitable[object] | None]) -> None:
+async def _reload(path: Path | None, fleet: Fleet, begin: Callable[[ServedBot], object]) -> str | None:
+    """Return why nothing was taken over, in words."""
     log = structlog.get_logger(__name__)
     try:
         config = await asyncio.to_thread(load, path, environment())
         added = await fleet.take(config)
     except (ConfigError, StateError) as error:
         log.error("not reloaded", problem=str(error))
-        return
+        words = Words(fleet.language)
+        why = worded(error, words) if isinstance(error, StateError) else words(error.key, **error.values)
+        return words(Key.RELOAD_FAILED, problem=why)
     for bot in added:
         begin(bot)
     log.info(
@@ -72,3 +92,4 @@ async def _reload(path: Path | None, fleet: Fleet, begin: Callable[[ServedBot], 
         until_restart=[str(key) for key in fleet.left_behind(config)],
         language=config.language.value,
     )
+    return None

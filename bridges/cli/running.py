@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+import structlog
 
 from bridges.access import Policies
 from bridges.app import Parts, open_parts
 from bridges.cli.problems import worded
-from bridges.cli.reloading import reload_on_hangup
+from bridges.cli.reloading import Hangup, reload_on_hangup
 from bridges.config import Config, environment, load, locate
 from bridges.config_error import ConfigError
 from bridges.fleet import Fleet
@@ -24,9 +28,11 @@ from bridges.listen import Listen
 from bridges.log import Redactor, logging_to
 from bridges.noting import keep_noted
 from bridges.observer import UNOBSERVED
+from bridges.race import Overtaken, beside, unless
 from bridges.serve import ServedBot
 from bridges.state import StateError
 from bridges.supervise import Health, Link
+from bridges.systemd import Systemd
 from harness_client.embedded import EmbeddedError
 from harness_client.errors import HarnessError
 from harness_client.types import Health as HostHealth
@@ -42,6 +48,9 @@ READY_SECONDS: Final = 10.0
 
 LOOK_SECONDS: Final = 0.02
 """How often it looks; nothing announces that the last of several links is up."""
+
+END_SECONDS: Final = 9.5
+"""How long the end may take after the signal for it. The parts have limits that add up to less."""
 
 
 class CannotListen(Exception):
@@ -69,33 +78,29 @@ def serve_all(path: Path | None) -> int:
         return asyncio.run(_run(config, path, words, redact))
 
 
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """All that was there before the first bot began. ``figures`` is where they are served."""
+
+    parts: Parts
+    fleet: Fleet
+    host: HostHealth
+    figures: str | None
+
+
 async def _run(config: Config, path: Path | None, words: Words, redact: Redactor) -> int:
-    stop = asyncio.Event()
+    stop, hangup = asyncio.Event(), Hangup()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, _end, stop)
+    systemd = Systemd.of(environment(), os.getpid())
     address = config.harness.address
-    metrics = _metrics() if config.metrics else None
-    observer = metrics.observer if metrics else UNOBSERVED
     try:
         async with AsyncExitStack() as stack:
-            parts = await stack.enter_async_context(open_parts(config, environment(), redact, observer=observer))
-            fleet = Fleet(parts, Policies.following(path, environment()), redact)
-            await fleet.take(config)
-            host = await parts.harness.health()
-            figures: str | None = None
-            if config.metrics and metrics:
-                figures = await _monitored(stack, config.metrics.listen, metrics, parts, fleet.served)
-            async with _noted(parts, fleet), asyncio.TaskGroup() as tasks:
-                begin = partial(_begin, tasks, stop)
-                for bot in fleet.served:
-                    begin(bot)
-                reloading = tasks.create_task(reload_on_hangup(path, fleet, begin, stop))
-                await _settled(parts, fleet.served, stop)
-                click.echo(_ready(parts, host, fleet.served, words))
-                if figures is not None:
-                    click.echo(words(Key.RUN_MONITORED, address=figures))
-                await stop.wait()
-                reloading.cancel()
+            async with unless(stop):
+                program = await _started(stack, config, path, redact)
+            await _serve(program, path, words, hangup, stop, systemd)
+    except Overtaken:
+        await systemd.stopping()
     except (StateError, HarnessError, EmbeddedError) as error:
         click.echo(worded(error, words, address=address.base if address else "127.0.0.1"), err=True)
         return FAILED
@@ -103,6 +108,60 @@ async def _run(config: Config, path: Path | None, words: Words, redact: Redactor
         click.echo(words(Key.RUN_CANNOT_LISTEN, address=error.address, reason=error.reason), err=True)
         return FAILED
     return OK
+
+
+def _end(stop: asyncio.Event) -> None:
+    """Begin to end, and see to it that there is an end, whatever hangs: a library, a name server, this very loop."""
+    if not stop.is_set():
+        stop.set()
+        last_resort = threading.Timer(END_SECONDS, _end_here_and_now)
+        last_resort.daemon = True
+        last_resort.start()
+
+
+def _end_here_and_now() -> None:
+    structlog.get_logger(__name__).error("did not end in time", seconds=END_SECONDS)
+    os._exit(FAILED)  # as kill -9 would, which the state survives at any moment
+
+
+async def _started(stack: AsyncExitStack, config: Config, path: Path | None, redact: Redactor) -> _Program:
+    """Open what the bots share. Raises StateError, HarnessError, EmbeddedError, CannotListen."""
+    metrics = _metrics() if config.metrics else None
+    observer = metrics.observer if metrics else UNOBSERVED
+    parts = await stack.enter_async_context(open_parts(config, environment(), redact, observer=observer))
+    fleet = Fleet(parts, Policies.following(path, environment()), redact)
+    await fleet.take(config)
+    host = await parts.harness.health()
+    figures: str | None = None
+    if config.metrics and metrics:
+        figures = await _monitored(stack, config.metrics.listen, metrics, parts, fleet.served)
+    return _Program(parts, fleet, host, figures)
+
+
+async def _serve(
+    program: _Program, path: Path | None, words: Words, hangup: Hangup, stop: asyncio.Event, systemd: Systemd
+) -> None:
+    """Serve the bots until ``stop``, and let them end."""
+    parts, fleet = program.parts, program.fleet
+    status = partial(_status, fleet)
+    noting = keep_noted(parts.state.healths, lambda: [bot.health for bot in fleet.served], parts.clock)
+    async with beside(noting), beside(systemd.keep_alive()), asyncio.TaskGroup() as tasks:
+        begin = partial(_begin, tasks, stop)
+        for bot in fleet.served:
+            begin(bot)
+        await _settled(parts, fleet.served, stop)
+        click.echo(_ready(parts, program.host, fleet.served, words))
+        if program.figures is not None:
+            click.echo(words(Key.RUN_MONITORED, address=program.figures))
+        await systemd.ready(status())
+        accompanying = [
+            tasks.create_task(systemd.keep_informed(status)),
+            tasks.create_task(_reload_until_hung_up(hangup, path, fleet, begin, stop, systemd)),
+        ]
+        await stop.wait()
+        await systemd.stopping()
+        for task in accompanying:
+            task.cancel()
 
 
 def _metrics() -> Metrics:
@@ -128,16 +187,17 @@ def _begin(tasks: asyncio.TaskGroup, stop: asyncio.Event, bot: ServedBot) -> Non
     tasks.create_task(bot.serve(stop))
 
 
-@asynccontextmanager
-async def _noted(parts: Parts, fleet: Fleet) -> AsyncIterator[None]:
-    """Keep the state's word on the bots true, to the end of the last of them."""
-    healths = parts.state.healths
-    noting = asyncio.create_task(keep_noted(healths, lambda: [bot.health for bot in fleet.served], parts.clock))
-    try:
-        yield
-    finally:
-        noting.cancel()
-        await asyncio.wait([noting])
+async def _reload_until_hung_up(
+    hangup: Hangup,
+    path: Path | None,
+    fleet: Fleet,
+    begin: Callable[[ServedBot], object],
+    stop: asyncio.Event,
+    systemd: Systemd,
+) -> None:
+    """Reload whenever asked to. A SIGHUP because the terminal went away stops the program, as everywhere else."""
+    await reload_on_hangup(hangup, path, fleet, begin, systemd=systemd, status=partial(_status, fleet))
+    _end(stop)
 
 
 async def _settled(parts: Parts, served: Sequence[ServedBot], stop: asyncio.Event) -> None:
@@ -164,6 +224,13 @@ def _ready(parts: Parts, host: HostHealth, served: Sequence[ServedBot], words: W
     if parts.state.set_aside is not None:
         lines.append(words(Key.STATE_SET_ASIDE, path=parts.state.set_aside))
     return "\n".join(lines)
+
+
+def _status(fleet: Fleet) -> str:
+    """Return one line on how the bots are now."""
+    up = [str(bot.health.bot) for bot in fleet.served if bot.health.link is Link.UP]
+    down = [str(bot.health.bot) for bot in fleet.served if bot.health.link is not Link.UP]
+    return Words(fleet.language)(Key.RUN_STATUS, up=", ".join(up) or "–", down=", ".join(down) or "–")
 
 
 def _told(health: Health, words: Words) -> str:

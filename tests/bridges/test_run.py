@@ -84,8 +84,8 @@ async def _collect(stream: asyncio.StreamReader | None, into: list[str]) -> None
 
 
 @asynccontextmanager
-async def service(home: Path, config: Path) -> AsyncIterator[Service]:
-    """Start the program; it is killed at the end if it still runs."""
+async def service(home: Path, config: Path, **variables: str) -> AsyncIterator[Service]:
+    """Start the program, with more in its environment; it is killed at the end if it still runs."""
     child = await asyncio.create_subprocess_exec(
         PROGRAM,
         "run",
@@ -93,7 +93,7 @@ async def service(home: Path, config: Path) -> AsyncIterator[Service]:
         str(config),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=environment(home) | {"NO_PROXY": "*"},
+        env=environment(home) | {"NO_PROXY": "*"} | variables,
     )
     made = Service(child)
     async with asyncio.TaskGroup() as tasks:
