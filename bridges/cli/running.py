@@ -111,7 +111,7 @@ async def _run(config: Config, path: Path | None, words: Words, redact: Redactor
 
 
 def _end(stop: asyncio.Event) -> None:
-    """Begin to end, and see to it that there is an end, whatever hangs: a library, a name server, this very loop."""
+    """Begin to end, and see to it that there is an end, whatever a library or a name server holds up."""
     if not stop.is_set():
         stop.set()
         last_resort = threading.Timer(END_SECONDS, _end_here_and_now)
