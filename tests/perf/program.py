@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -53,14 +53,13 @@ async def memory_of_chat(harness: str) -> list[Figure]:
 
 
 @asynccontextmanager
-async def running(table: str, harness: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run one bot that is open to everybody, with ``table`` as its own lines, against the host at ``harness``."""
+async def running(tables: Mapping[str, str], harness: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run bots that are open to everybody, with their own lines by their names, against the host at ``harness``."""
     with tempfile.TemporaryDirectory() as home:
         config = Path(home, "config.toml")
-        config.write_text(
-            f'language = "en"\n[harness]\nurl = "{harness}"\n[state]\npath = "{home}/state.db"\n'
-            f'[[bot]]\nname = "perf"\naccess = {{ direct = "open" }}\n{table}'
-        )
+        head = f'language = "en"\n[harness]\nurl = "{harness}"\n[state]\npath = "{home}/state.db"\n'
+        bots = (f'[[bot]]\nname = "{name}"\naccess = {{ direct = "open" }}\n{lines}' for name, lines in tables.items())
+        config.write_text(head + "".join(bots))
         child = await asyncio.create_subprocess_exec(
             PROGRAM, "run", "--config", str(config), stdout=asyncio.subprocess.DEVNULL,
             stderr=sys.stderr, env={"HOME": home, "LC_ALL": "C.UTF-8", "NO_PROXY": "*"},
