@@ -92,23 +92,29 @@ async def open_parts(
     *,
     demo_model: bool = False,
     observer: Observer = UNOBSERVED,
+    only_reads: bool = False,
 ) -> AsyncIterator[Parts]:
-    """Open state and host. Raises StateError, HarnessError of the first contact, EmbeddedError."""
+    """Open state and host. Raises StateError, HarnessError of the first contact, EmbeddedError.
+
+    ``only_reads`` hands out a client that cannot create, prompt or change anything, and writes no summaries.
+    """
     workspace = config.harness.workspace or str(Path.cwd())
     async with AsyncExitStack() as stack:
+        connect = partial(_connect, stack, redact=redact, observer=observer, only_reads=only_reads)
         state = await stack.enter_async_context(open_state(config.state.path))
         if config.harness.address is None:
             redact.keep([environ.get("DEEPSEEK_API_KEY", "")])  # a host that does not start tells its last lines
             host = await _own_host(stack, config, environ, workspace, demo_model=demo_model)
-            harness = await _connect(stack, await host.address(), redact, observer)
+            harness = await connect(await host.address())
             host.on_restart(partial(_move, harness, redact))
             archives = Archives(LocalDsh(host.dsh_home), observe=observer.archived)
         else:
-            harness = await _connect(stack, config.harness.address, redact, observer)
+            harness = await connect(config.harness.address)
             archives = Archives(RemoteDsh(harness), observe=observer.archived)
         await harness.health()
         # The demo model condenses nothing: it would fill the archive with echoes.
-        author = None if demo_model or not config.summaries.idle else writer(Host.DSH, config.summaries, environ)
+        silent = demo_model or only_reads or not config.summaries.idle
+        author = None if silent else writer(Host.DSH, config.summaries, environ)
         activity: Activity = UNWATCHED
         if author is not None:
             activity = await stack.enter_async_context(IdleSummaries(harness, archives, author, SYSTEM_CLOCK))
@@ -116,9 +122,12 @@ async def open_parts(
         yield replace(shared, archives=archives, activity=activity, observer=observer)
 
 
-async def _connect(stack: AsyncExitStack, address: Address, redact: Redactor, observer: Observer) -> HarnessClient:
+async def _connect(
+    stack: AsyncExitStack, address: Address, *, redact: Redactor, observer: Observer, only_reads: bool
+) -> HarnessClient:
     redact.keep([address.token or ""])
-    return await stack.enter_async_context(HarnessClient(address, observe=observer.requested))
+    client = HarnessClient(address, observe=observer.requested, only_reads=only_reads)
+    return await stack.enter_async_context(client)
 
 
 def _move(harness: HarnessClient, redact: Redactor, address: Address) -> None:

@@ -63,6 +63,8 @@ class Policy:
     group_approvals: bool = False
     tells_trouble: bool = True
     """Whether the chat hears of a state that cannot be written; the terminal says so by itself."""
+    turns_down: Callable[[InboundMessage], Key | None] = lambda message: None
+    """What to say to somebody with access in the place of taking their message up; None takes it up."""
 
 
 class Intake:
@@ -114,6 +116,8 @@ class Intake:
             await self._turn_away(message, may)
             return Acceptance.DENIED
         self._welcomes.forget(message.sender)
+        if (instead := self._policy.turns_down(message)) is not None:
+            return await self._refuse(message, instead)
         if (batching := self._batching.get(message.chat)) is not None:
             await batching.wait()  # a batch that is just begun takes this message, one just cancelled does not
         if command is not None:

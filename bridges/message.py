@@ -133,6 +133,8 @@ class Stop(StrEnum):
     NEEDS_LOGIN = "needs-login"
     REPLACED = "replaced"
     MISCONFIGURED = "misconfigured"
+    NOT_INSTALLED = "not-installed"
+    """The platform's SDK: an extra of the package brings it."""
 
 
 class ChannelStopped(Exception):
@@ -269,6 +271,81 @@ class PublishesCommands(Protocol):
         """
 
 
+class Sign(StrEnum):
+    """What a look at the platform's side may show. ``detail`` of :class:`Seen` is what each line says, else empty."""
+
+    ACCEPTED = "accepted"
+    """The credentials are good; whose they are."""
+    BAD_CREDENTIAL = "bad-credential"
+    """The platform refuses it; its key in the configuration."""
+    NO_LOGIN = "no-login"
+    """Nobody has logged in yet; the command that does."""
+    LOGIN_STORED = "login-stored"
+    """A login is there, and was not tried: that would take messages from the running bot; whose it is."""
+    WOULD_REPLACE = "would-replace"
+    """Not looked at: logging in would push out the running bot."""
+    NO_SCOPES = "no-scopes"
+    """The app lacks them; their names."""
+    SCOPES_UNSEEN = "scopes-unseen"
+    """The app lacks them unless it has wider ones; their names."""
+    NO_INTENT = "no-intent"
+    """The bot may not read what people write."""
+    NO_BOT = "no-bot"
+    """The app has no bot."""
+    NOT_ACTIVE = "not-active"
+    """The app is not switched on in its organisation; the platform's number for its state."""
+    NOT_SUBSCRIBED = "not-subscribed"
+    """The platform sends this app nothing."""
+    RESTRICTED = "restricted"
+    """The platform has restricted the account, and nothing can be sent."""
+    NOT_TOLD = "not-told"
+    """These credentials may not ask whether the app is subscribed."""
+    WEBHOOK_SET = "webhook-set"
+    """Messages go to a webhook, whose place the bot takes when it starts."""
+    READS_ALL = "reads-all"
+    """The bot gets everything people write in groups."""
+    NO_GROUPS = "no-groups"
+    """The bot cannot be added to groups."""
+    FEW_SESSIONS = "few-sessions"
+    """Hardly any connections are left for now; how many of how many."""
+    NO_SESSIONS = "no-sessions"
+    """No connection is left for now; the minutes until there are new ones."""
+    NO_PROGRAM = "no-program"
+    """A program it needs is not installed; its name."""
+    NOT_INSTALLED = "not-installed"
+    """The SDK is not installed; the extra that brings it."""
+    UNREACHED = "unreached"
+    """No connection; the kind of failure."""
+    SILENT = "silent"
+    """No answer in time."""
+    UNREADABLE = "unreadable"
+    """An answer that is none; the kind of failure."""
+    BUSY = "busy"
+    """The platform cannot say at present; its status or code."""
+    REFUSED = "refused"
+    """Refused for another reason; the platform's code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One thing a look showed. ``detail`` is for people to read and holds no secret."""
+
+    sign: Sign
+    detail: str = ""
+
+
+@runtime_checkable
+class ChecksPlatform(Protocol):
+    """A channel that can look at its platform's side: are the credentials good, and what is missing there."""
+
+    async def check(self, *, log_in: bool) -> tuple[Seen, ...]:
+        """Look, without ``run``, and change nothing.
+
+        ``log_in`` allows what would end the connection of another program with the same credentials. Raises
+        ModuleNotFoundError without the SDK; the caller sets the deadline.
+        """
+
+
 __all__ = [
     "Acceptance",
     "AnswerStream",
@@ -277,6 +354,7 @@ __all__ = [
     "ChannelStopped",
     "ChatKey",
     "ChatKind",
+    "ChecksPlatform",
     "Clock",
     "Cursors",
     "EditsMessages",
@@ -292,12 +370,14 @@ __all__ = [
     "PublishesCommands",
     "ReplyTarget",
     "RetryAfter",
+    "Seen",
     "SendOutcome",
     "SenderId",
     "SendsReplies",
     "Sent",
     "SentId",
     "ShowsTyping",
+    "Sign",
     "Stop",
     "StreamsAnswers",
 ]

@@ -169,7 +169,7 @@ def _stop_in(failure: BaseException, channel: str) -> ChannelStopped | None:
     if isinstance(failure, ChannelStopped):
         return failure
     if isinstance(failure, ModuleNotFoundError):
-        return ChannelStopped(Stop.MISCONFIGURED, f"{failure}: run pip install 'harness-im[{channel}]'")
+        return ChannelStopped(Stop.NOT_INSTALLED, f"{failure}: run pip install 'harness-im[{channel}]'")
     if isinstance(failure, BaseExceptionGroup):
         return next((stop for inner in failure.exceptions if (stop := _stop_in(inner, channel))), None)
     return None

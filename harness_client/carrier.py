@@ -47,6 +47,12 @@ _CHUNK: Final = 64 * 1024
 _STEPS: Final = 4
 """Levels read piece by piece: envelope, result, value, list; what is left is one row or one event."""
 
+READS: Final = frozenset({
+    "host.describe", "session.history", "session.list",
+    "session/list", "session/page", "session/projections",
+})  # fmt: skip
+"""The calls beside the login that ``/history`` may make: none changes or wakes anything (spec HISTORY 3)."""
+
 T = TypeVar("T")
 
 Observe = Callable[[str, str, float], None]
@@ -90,11 +96,22 @@ class HostRefused(Exception):
 class Carrier:
     """HTTP to one host. Retries nothing: a POST here may take effect twice."""
 
-    def __init__(self, address: Address, *, clock: Clock = SYSTEM_CLOCK, observe: Observe = unobserved) -> None:
-        """Open no connection yet; must be made inside a running event loop."""
+    def __init__(
+        self,
+        address: Address,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        observe: Observe = unobserved,
+        only_reads: bool = False,
+    ) -> None:
+        """Open no connection yet; must be made inside a running event loop.
+
+        ``only_reads``: whatever is not in :data:`READS` raises Forbidden, and nothing of it leaves.
+        """
         self.address = address
         self._clock = clock
         self._observe = observe
+        self._only_reads = only_reads
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(keepalive_timeout=KEEPALIVE_SECONDS, limit=CONNECTIONS),
             cookie_jar=aiohttp.CookieJar(unsafe=True),  # the host is an IP address; its cookie is bound to it
@@ -143,6 +160,7 @@ class Carrier:
             self._observe(method, end, self._clock.monotonic() - began)
 
     async def _post(self, path: str, body: object) -> bytes:
+        self._permit(path)
         url = f"{self.address.base}/api/{path}"
         headers = {"Content-Type": "application/json"}
         with mapped(path):
@@ -151,6 +169,10 @@ class Carrier:
                 if response.content_type != "application/json":
                     raise Malformed(f"{path}: the answer is no JSON")
                 return await _read(response, path)
+
+    def _permit(self, path: str) -> None:
+        if self._only_reads and path not in READS:
+            raise Forbidden(f"{path}: not sent, for this client only reads")
 
     async def index(self, params: Mapping[str, str]) -> tuple[int, str]:
         """GET the host's root, follow no redirect, keep the cookies it sets; return status and page."""
@@ -169,6 +191,7 @@ class Carrier:
 
     async def connect(self, path: str) -> aiohttp.ClientWebSocketResponse:
         """Open the WebSocket ``/api/<path>``; pings are sent and answered while it is read."""
+        self._permit(path)
         with mapped(path):
             try:
                 return await self._http.ws_connect(

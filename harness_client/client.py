@@ -82,16 +82,25 @@ T = TypeVar("T")
 class HarnessClient:
     """Typed calls to one host. Use as an async context manager; safe for concurrent calls in one loop."""
 
-    def __init__(self, address: Address, *, clock: Clock = SYSTEM_CLOCK, observe: Observe = unobserved) -> None:
+    def __init__(
+        self,
+        address: Address,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        observe: Observe = unobserved,
+        only_reads: bool = False,
+    ) -> None:
+        """``only_reads``: it can do no more than ``/history`` may, see :data:`harness_client.carrier.READS`."""
         self.address = address
         self.clock = clock
         self._observe = observe
+        self._only_reads = only_reads
         self._open: Carrier | None = None
         self._dialect: Dialect | None = None
         self._logging_in = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
-        self._open = Carrier(self.address, clock=self.clock, observe=self._observe)
+        self._open = Carrier(self.address, clock=self.clock, observe=self._observe, only_reads=self._only_reads)
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -156,7 +156,7 @@ async def test_without_the_sdk_the_bot_stops_and_names_the_extra(
     line_ = Line(fake)
     supervisor = Supervisor(BotKey("feishu", "bot"), line_.channel, line_.inbox, redact=str, clock=line_.clock)
     await supervisor.run()
-    assert supervisor.health.why is Stop.MISCONFIGURED
+    assert supervisor.health.why is Stop.NOT_INSTALLED
     assert "harness-im[feishu]" in (supervisor.health.error or "")
 
 
