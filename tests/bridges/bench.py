@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,7 @@ from harness_client.client import Address, HarnessClient
 from harness_client.clock import SYSTEM_CLOCK, Clock
 from i18n import Language
 from tests.fakes.harness import FakeHarness, How
+from tests.fakes.waiting import eventually as eventually  # noqa: PLC0414 - most tests of a bench wait too
 
 BOT = BotKey("test", "bot")
 CHAT = ChatKey("test", "bot", "1")
@@ -244,15 +245,6 @@ class Bench(Desk):
         """Let ``prompt`` or another call of a session go wrong, by its name in either generation."""
         for method in (f"session.{name}", f"session/{name}"):
             self.host.fail(method, **how)
-
-
-async def eventually(
-    condition: Callable[[], bool | Awaitable[bool]], seconds: float = 10.0, *, pause: float = 0.005
-) -> None:
-    """Wait for what nobody announces; look every ``pause`` seconds."""
-    async with asyncio.timeout(seconds):
-        while not (holds if isinstance(holds := condition(), bool) else await holds):  # noqa: ASYNC110 - no event says so
-            await asyncio.sleep(pause)
 
 
 class _Over(Exception):

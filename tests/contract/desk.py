@@ -16,16 +16,25 @@ from bridges.observer import Observer
 from bridges.serve import ServedBot
 from bridges.state import State
 from bridges.state.sqlite import open_state
-from bridges.supervise import Link
+from bridges.supervise import Health, Link
 from commands.model import ChatKey, ChatKind, Outcome
 from harness_client.address import Address
 from harness_client.client import HarnessClient
 from harness_client.clock import SystemClock
 from harness_client.types import SessionId
 from i18n import Language, Words
-from tests.bridges.bench import eventually
 from tests.contract.platform import Platform
 from tests.fakes.harness import FakeHarness, Session
+from tests.fakes.waiting import eventually
+
+
+class NotConnected(AssertionError):
+    """The bot did not connect; ``health`` says why."""
+
+    def __init__(self, health: Health) -> None:
+        super().__init__(health)
+        self.health = health
+
 
 WRITES = frozenset({"session.prompt", "session/prompt", "session.create", "session/create"})
 
@@ -93,7 +102,8 @@ class Seat:
         serving = asyncio.create_task(bot.serve(stop))
         try:
             await eventually(lambda: bot.health.link is Link.UP or bool(bot.health.error))
-            assert bot.health.link is Link.UP, bot.health
+            if bot.health.link is not Link.UP:
+                raise NotConnected(bot.health)
             yield
         finally:
             stop.set()

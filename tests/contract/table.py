@@ -1,6 +1,7 @@
 """The acceptance table: what every channel must do (spec HISTORY 8), each case once, for all of them.
 
 A case is a coroutine that takes a :class:`tests.contract.desk.Desk`; ``needs`` names what a platform must have for it.
+The tests run it, and so does ``harness-im smoke --simulated``, which ships with it: nothing here may need pytest.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from bridges.config import Access
 from bridges.message import Acceptance
@@ -15,12 +17,12 @@ from commands.batch import LIMIT
 from commands.catalog import COMMANDS
 from commands.help import form
 from commands.model import AttachmentKind, ChatKind
-from harness_client.types import SessionId
+from harness_client.types import Generation, SessionId
 from i18n import Key, Language
-from tests.bridges.bench import eventually
-from tests.contract.desk import Desk
-from tests.contract.platform import Trait
-from tests.fakes.harness import Tool, ask, question, say
+from tests.contract.desk import Desk, desk_at
+from tests.contract.platform import Row, Trait
+from tests.fakes.harness import FakeHarness, Tool, ask, question, say
+from tests.fakes.waiting import eventually
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,15 @@ class Case:
     def name(self) -> str:
         suffix = "" if self.language is Language.EN else f"_{self.language}"
         return self.run.__name__ + suffix
+
+    async def on(self, row: Row, generation: Generation, folder: Path) -> None:
+        """Run it on a row, before a fake host of this generation; ``folder`` is for the state."""
+        async with (
+            row.platform() as platform,
+            FakeHarness(generation) as host,
+            desk_at(host, platform, folder, self.language) as desk,
+        ):
+            await self.run(desk)
 
 
 CASES: list[Case] = []

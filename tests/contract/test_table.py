@@ -12,10 +12,8 @@ import pytest
 from bridges.config import AnyBot
 from harness_client.types import Generation
 from tests.contract import rows
-from tests.contract.desk import desk_at
 from tests.contract.platform import Row
 from tests.contract.table import CASES, Case
-from tests.fakes.harness import FakeHarness
 from tests.guards.sources import ROOT, texts
 
 ROWS: dict[str, Row] = {
@@ -40,12 +38,7 @@ TABLE = [
 @pytest.mark.parametrize("generation", Generation)
 @pytest.mark.parametrize(("row", "case"), TABLE)
 async def test_table(row: Row, case: Case, generation: Generation, tmp_path: Path) -> None:
-    async with (
-        row.platform() as platform,
-        FakeHarness(generation) as host,
-        desk_at(host, platform, tmp_path, case.language) as desk,
-    ):
-        await case.run(desk)
+    await case.on(row, generation, tmp_path)
 
 
 def test_every_channel_has_its_row() -> None:
