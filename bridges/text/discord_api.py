@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVar
 
 import aiohttp
@@ -57,7 +57,7 @@ class DiscordApi:
         self._titles: OrderedDict[int, str] = OrderedDict()
         self._instead: OrderedDict[int, int] = OrderedDict()
         self.threads = OwnThreads(cursors)
-        self.commands = SlashCommands(clock)
+        self.commands = SlashCommands(client, clock)
 
     async def log_in(self, token: str) -> None:
         """Log in, and learn which threads are ours. Raises ChannelStopped, OSError."""
@@ -87,7 +87,7 @@ class DiscordApi:
         if not isinstance(channel, int):
             return channel
         where, nonce = self._client.get_partial_messageable(channel), secrets.token_hex(12)
-        sent = await call(lambda: where.send(text, nonce=nonce, suppress_embeds=True), self._clock)
+        sent = await self._call(lambda: where.send(text, nonce=nonce, suppress_embeds=True))
         return Sent(SentId(str(sent.id))) if isinstance(sent, discord.Message) else sent
 
     async def edit(self, target: ReplyTarget, message: SentId, text: str) -> SendOutcome:
@@ -96,7 +96,7 @@ class DiscordApi:
         if not isinstance(channel, int):
             return channel
         ours = self._client.get_partial_messageable(channel).get_partial_message(int(message))
-        edited = await call(lambda: ours.edit(content=text), self._clock)
+        edited = await self._call(lambda: ours.edit(content=text))
         return Sent(message) if isinstance(edited, discord.Message) else edited
 
     async def typing(self, target: ReplyTarget) -> None:
@@ -104,7 +104,7 @@ class DiscordApi:
         channel = await self._channel(Place.parse(target.route))
         if isinstance(channel, int):
             where = self._client.get_partial_messageable(channel)
-            await call(lambda: _show_typing(where), self._clock, attempts=1)
+            await call(self._client, lambda: _show_typing(where), self._clock, attempts=1)
 
     async def publish(self, menus: Mapping[str, Menu]) -> None:
         """Register the slash commands; a bot without them still takes typed ones."""
@@ -112,6 +112,9 @@ class DiscordApi:
             await publish(self._tree, menus)
         except (discord.DiscordException, aiohttp.ClientError, TimeoutError, OSError) as error:
             structlog.get_logger(__name__).warning("slash commands not published", error=type(error).__name__)
+
+    async def _call(self, work: Callable[[], Awaitable[T]]) -> T | Failed:
+        return await call(self._client, work, self._clock)
 
     # -- threads -----------------------------------------------------------------------------------------------------
 
@@ -123,7 +126,7 @@ class DiscordApi:
         if at in self.threads:
             return at
         if at not in self._instead:
-            opened = await call(lambda: self._open(place.channel, at), self._clock)
+            opened = await self._call(lambda: self._open(place.channel, at))
             if isinstance(opened, RetryAfter) or opened in (NotSent.UNKNOWN, NotSent.REAUTHENTICATE):
                 return opened
             _put(self._instead, at, opened if isinstance(opened, int) else place.channel)

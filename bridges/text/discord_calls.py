@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
@@ -58,14 +59,16 @@ _OUTCOMES: Final = {
 """Discord's code -> our outcome; a code that is not here is a refusal that repeating would not change."""
 
 
-async def call(work: Callable[[], Awaitable[T]], clock: Clock, *, attempts: int = ATTEMPTS) -> T | Failed:
-    """Do ``work``, and again when its answer was lost: one attempt only for what would happen a second time."""
+async def call(
+    client: discord.Client, work: Callable[[], Awaitable[T]], clock: Clock, *, attempts: int = ATTEMPTS
+) -> T | Failed:
+    """Let ``client`` do ``work``, and again when its answer was lost: only what may be done twice, or one attempt."""
     for attempt in range(attempts):
         if attempt:
             await clock.sleep(PAUSE_SECONDS)
         try:
             async with clock.timeout(ATTEMPT_SECONDS):
-                return await work()
+                return await _released(client, work)
         except aiohttp.ClientConnectorError:
             return RetryAfter(UNREACHED_SECONDS)
         except discord.DiscordServerError:
@@ -74,7 +77,21 @@ async def call(work: Callable[[], Awaitable[T]], clock: Clock, *, attempts: int 
             return refused(error)
         except (aiohttp.ClientError, TimeoutError, OSError):
             continue
+        except (KeyError, TypeError, ValueError):  # an answer that the SDK cannot read
+            continue
     return NotSent.UNKNOWN
+
+
+async def _released(client: discord.Client, work: Callable[[], Awaitable[T]]) -> T:
+    """Do ``work``; a cancelled one leaves nothing locked.
+
+    The SDK holds every call back while one waits out a global rate limit, and for ever when that one is cancelled.
+    """
+    try:
+        return await work()
+    except asyncio.CancelledError:
+        client.http._global_over.set()  # noqa: SLF001 - there is no public way
+        raise
 
 
 def refused(error: discord.DiscordException) -> Failed:

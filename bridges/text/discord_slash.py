@@ -2,6 +2,8 @@
 
 Discord shows a failure to the person when nothing answers within 3 seconds, so a command that takes longer gets a sign
 of life first. An answer can be given for 15 minutes; later ones, and all further messages of a reply, are ordinary.
+
+The first answer opens a message, every other one puts its text there, so one whose fate is unknown may be repeated.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from collections.abc import Mapping
 from typing import Final
 
 import discord
+import msgspec
 from discord import app_commands
+from discord.http import Route
 
 from bridges.message import Clock, Menu, MenuEntry, RetryAfter, SendOutcome, Sent, SentId
 from bridges.text.discord_calls import call
@@ -26,11 +30,18 @@ REMEMBERED: Final = 256
 LONGEST_DESCRIPTION: Final = 100
 """Characters."""
 
-_GONE: Final = (10015, 10062, 50027)
-"""What Discord says of a command that can be answered no more: nothing was sent."""
+_GONE: Final = (10008, 10015, 10062, 50027)
+"""What Discord says of a command that can be answered no more, or whose answer was deleted: nothing was sent."""
 
 _ANSWERED: Final = 40060
-"""What Discord says of a second answer: the sign of life arrived, though we never heard so."""
+"""What Discord says of a second first answer."""
+
+_MESSAGE: Final = 4
+_THINKING: Final = 5
+"""Kinds of first answer."""
+
+_FLAGS: Final = discord.MessageFlags(suppress_embeds=True).value
+_NOBODY: Final = discord.AllowedMentions.none().to_dict()
 
 _LOCALES: Final = {
     "zh": (discord.Locale.chinese, discord.Locale.taiwan_chinese),
@@ -39,22 +50,39 @@ _LOCALES: Final = {
 """Our languages -> Discord's."""
 
 
+class _Message(msgspec.Struct):
+    id: str
+
+
+class _Resource(msgspec.Struct):
+    message: _Message | None = None
+
+
+class _Opened(msgspec.Struct):
+    """What Discord says of a first answer."""
+
+    resource: _Resource = msgspec.field(default_factory=_Resource)
+
+
 class _Pending:
     """A command that waits for its answer."""
 
-    __slots__ = ("arrived", "interaction", "lock")
+    __slots__ = ("application", "arrived", "id", "lock", "token")
 
     def __init__(self, interaction: discord.Interaction, arrived: float) -> None:
-        self.interaction = interaction
+        self.id = interaction.id
+        self.application = interaction.application_id
+        self.token = interaction.token
         self.arrived = arrived
         self.lock = asyncio.Lock()
         """The sign of life and the answer are one after the other: which of them comes first decides their form."""
 
 
 class SlashCommands:
-    """The commands that wait for an answer."""
+    """The commands that wait for an answer, which ``client`` gives."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, client: discord.Client, clock: Clock) -> None:
+        self._client = client
         self._clock = clock
         self._pending: OrderedDict[int, _Pending] = OrderedDict()
         self._signs: set[asyncio.Task[None]] = set()
@@ -68,7 +96,7 @@ class SlashCommands:
     def accepted(self, number: int) -> None:
         """See to the sign of life of a command that will be answered."""
         if (pending := self._pending.get(number)) is not None:
-            task = asyncio.create_task(self._give_sign(number, pending), name=f"slash command {number}")
+            task = asyncio.create_task(self._give_sign(pending), name=f"slash command {number}")
             self._signs.add(task)
             task.add_done_callback(self._signs.discard)
 
@@ -78,12 +106,12 @@ class SlashCommands:
             task.cancel()
         await asyncio.gather(*self._signs, return_exceptions=True)
 
-    async def _give_sign(self, number: int, pending: _Pending) -> None:
+    async def _give_sign(self, pending: _Pending) -> None:
         await self._clock.sleep(pending.arrived + SIGN_SECONDS - self._clock.monotonic())
         async with pending.lock:
-            if number in self._pending:
+            if pending.id in self._pending:
                 # Whatever comes of it: the answer finds out by itself.
-                await call(lambda: pending.interaction.response.defer(thinking=True), self._clock, attempts=1)
+                await call(self._client, lambda: self._open(pending, _THINKING), self._clock, attempts=1)
 
     async def answer(self, number: int, text: str) -> SendOutcome | None:
         """Answer a command; None when it was answered before, or can be no more: then nothing was sent."""
@@ -91,31 +119,41 @@ class SlashCommands:
         if pending is None:
             return None
         async with pending.lock:
-            if self._pending.pop(number, None) is None or pending.interaction.client.is_closed():
+            if self._pending.pop(number, None) is None:
                 return None
-            outcome = await call(lambda: _answer(pending.interaction, text), self._clock, attempts=1)
+            outcome = await call(self._client, lambda: self._answer(pending, text), self._clock)
             if isinstance(outcome, RetryAfter):
                 self._pending[number] = pending
             return outcome
 
-
-async def _answer(interaction: discord.Interaction, text: str) -> Sent | None:
-    """Answer; after the sign of life by the message that takes its place. None when it is too late."""
-    try:
-        if not interaction.response.is_done():
+    async def _answer(self, pending: _Pending, text: str) -> Sent | None:
+        """Open the answer, or put the text where the sign of life or a lost attempt opened it. None: it is too late."""
+        message = {"content": text, "flags": _FLAGS, "allowed_mentions": _NOBODY}
+        try:
             try:
-                given = await interaction.response.send_message(text, suppress_embeds=True)
+                opened = await self._open(pending, _MESSAGE, message)
             except discord.HTTPException as error:
                 if error.code != _ANSWERED:
                     raise
-            else:
-                return Sent(SentId(str(given.message_id)) if given.message_id else None)
-        message = await interaction.followup.send(text, suppress_embeds=True, wait=True)
-    except discord.HTTPException as error:
-        if error.code in _GONE:
-            return None
-        raise
-    return Sent(SentId(str(message.id)))
+                opened = await self._replace(pending, message)
+        except discord.HTTPException as error:
+            if error.code in _GONE:
+                return None
+            raise
+        return Sent(SentId(opened.id) if opened else None)
+
+    async def _open(self, pending: _Pending, kind: int, message: Mapping[str, object] | None = None) -> _Message | None:
+        """Give the first answer. The SDK's own way cannot be repeated, and ends with the link the command came by."""
+        route = Route("POST", "/interactions/{webhook_id}/{webhook_token}/callback",
+                      webhook_id=pending.id, webhook_token=pending.token)  # fmt: skip
+        body = {"type": kind} | ({"data": message} if message else {})
+        told = await self._client.http.request(route, json=body, params={"with_response": "1"})
+        return msgspec.convert(told, _Opened).resource.message
+
+    async def _replace(self, pending: _Pending, message: Mapping[str, object]) -> _Message:
+        route = Route("PATCH", "/webhooks/{webhook_id}/{webhook_token}/messages/@original",
+                      webhook_id=pending.application, webhook_token=pending.token)  # fmt: skip
+        return msgspec.convert(await self._client.http.request(route, json=message), _Message)
 
 
 async def publish(tree: app_commands.CommandTree[discord.Client], menus: Mapping[str, Menu]) -> None:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from bridges.message import Acceptance, MenuEntry, NotSent, ReplyTarget, RetryAfter, Sent
+from bridges.message import Acceptance, MenuEntry, NotSent, ReplyTarget, RetryAfter, Sent, SentId
 from bridges.text.discord import DiscordChannel
+from bridges.text.discord_calls import PAUSE_SECONDS
 from bridges.text.discord_slash import REMEMBERED, SIGN_SECONDS
 from commands.catalog import COMMANDS
 from commands.help import menu
 from i18n import Key, Language, Words
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
-from tests.channels.discord import HOME, connected
+from tests.channels.discord import HOME, channel_at, connected, running
 from tests.contract.desk import desk_at
 from tests.contract.rows.discord import DiscordPlatform
 from tests.fakes.clock import FakeClock
-from tests.fakes.discord import GENERAL, TELLER, FakeDiscord, How
+from tests.fakes.discord import GENERAL, TELLER, FakeDiscord, How, Obj
 from tests.fakes.discord.server import Asked
 from tests.fakes.harness import FakeHarness
 
@@ -137,13 +139,65 @@ async def test_after_a_restart_a_command_is_answered_by_a_message(fake: FakeDisc
 
 
 @pytest.mark.parametrize("effect", [False, True])
-async def test_an_answer_whose_fate_is_unknown_is_not_repeated(
-    fake: FakeDiscord, channel: DiscordChannel, inbox: RecordingInbox, effect: bool
+@pytest.mark.parametrize("how", [{"drop": True}, {"status": 503}])
+async def test_an_answer_whose_fate_was_unknown_is_given_again_and_seen_once(
+    fake: FakeDiscord, channel: DiscordChannel, inbox: RecordingInbox, clock: FakeClock, how: How, effect: bool
+) -> None:
+    asked, target = await picked(fake, inbox)
+    fake.fail(CALLBACK, effect=effect, **how)  # type: ignore[misc]  # the rows above do not say effect
+    sending = asyncio.create_task(channel.send(target, "one"))
+    await eventually(lambda: clock.sleepers == 3)  # the watchdog, the sign, and the pause
+    await clock.advance(PAUSE_SECONDS)
+    outcome = await sending
+    (said,) = fake.said
+    assert (said.texts[-1], said.command) == ("one", asked.id)
+    assert outcome == Sent(SentId(str(said.id)))
+
+
+async def test_a_text_put_in_the_place_of_a_sign_that_was_lost_is_put_there_again(
+    fake: FakeDiscord, channel: DiscordChannel, inbox: RecordingInbox, clock: FakeClock
+) -> None:
+    asked, target = await picked(fake, inbox)
+    await eventually(lambda: clock.sleepers == 2)
+    await clock.advance(SIGN_SECONDS)
+    await fake.until(lambda: asked.deferred)
+    fake.fail("@original$", drop=True, effect=True)
+    sending = asyncio.create_task(channel.send(target, "one"))
+    await eventually(lambda: clock.sleepers == 2)
+    await clock.advance(PAUSE_SECONDS)
+    assert isinstance(await sending, Sent)
+    assert [(said.texts[-1], said.command) for said in fake.said] == [("one", asked.id)]
+
+
+async def test_an_answer_outlives_the_link_its_command_came_by(fake: FakeDiscord, inbox: RecordingInbox) -> None:
+    channel = channel_at(fake)
+    async with running(channel, inbox):
+        asked, target = await picked(fake, inbox)
+    assert isinstance(await channel.send(target, "one"), Sent)
+    assert [(said.texts, said.command) for said in fake.said] == [(["one"], asked.id)]
+    await channel.close()
+
+
+async def test_an_answer_that_was_deleted_is_followed_by_a_message(
+    fake: FakeDiscord, channel: DiscordChannel, inbox: RecordingInbox
 ) -> None:
     _, target = await picked(fake, inbox)
-    fake.fail(CALLBACK, drop=True, effect=effect)
-    assert await channel.send(target, "one") is NotSent.UNKNOWN
-    assert len(fake.said) == effect
+    fake.fail(CALLBACK, status=400, code=40060)
+    assert isinstance(await channel.send(target, "one"), Sent)
+    assert [(said.texts, said.command) for said in fake.said] == [(["one"], None)]
+
+
+@pytest.mark.parametrize("told", [{"resource": 3}, {"resource": {"message": {"id": 5}}}, {"interaction": {}}])
+async def test_an_answer_of_the_platform_that_says_little_leaves_nothing_sent_twice(
+    fake: FakeDiscord, channel: DiscordChannel, inbox: RecordingInbox, clock: FakeClock, told: Obj
+) -> None:
+    _, target = await picked(fake, inbox)
+    fake.fail(CALLBACK, status=201, body=told, effect=True)
+    sending = asyncio.create_task(channel.send(target, "one"))
+    await eventually(lambda: clock.sleepers == 3 or sending.done())
+    await clock.advance(PAUSE_SECONDS)
+    assert isinstance(await sending, Sent)
+    assert len(fake.said) == 1
 
 
 @pytest.mark.parametrize(
@@ -194,10 +248,8 @@ async def test_only_so_many_commands_wait(fake: FakeDiscord, channel: DiscordCha
     await picked(fake, inbox)
     assert channel._api is not None
     commands = channel._api.commands
-    (waiting,) = commands._pending.values()
     for number in range(REMEMBERED + 10):
-        waiting.interaction.id = number
-        commands.arrived(waiting.interaction)
+        commands.arrived(SimpleNamespace(id=number, application_id=1, token="t"))  # type: ignore[arg-type]  # the part that is used
     assert len(commands._pending) == REMEMBERED
 
 

@@ -89,6 +89,10 @@ class FakeGateway:
             if request.transport is not None:
                 request.transport.abort()
 
+    def forget(self) -> None:
+        """Forget the sessions that nobody can resume any more."""
+        self.sessions = {name: session for name, session in self.sessions.items() if session.link is not None}
+
     async def notify(self) -> None:
         """Let whoever waits look again."""
         async with self.changed:

@@ -101,6 +101,7 @@ class FakeDiscord:
                 (r"PUT /applications/(?P<application>\d+)/commands", self._put_commands),
                 (r"POST /interactions/(?P<number>\d+)/(?P<token>[^/]+)/callback", self._callback),
                 (r"POST /webhooks/(?P<application>\d+)/(?P<token>[^/]+)", self._follow_up),
+                (r"PATCH /webhooks/(?P<application>\d+)/(?P<token>[^/]+)/messages/@original", self._replace),
             )
         ]
 
@@ -143,6 +144,10 @@ class FakeDiscord:
         """Let calls whose "METHOD /path" contains a match of ``call`` go wrong; see :class:`Fault`."""
         self._faults.append(Fault(re.compile(call), **how))
 
+    def forgive(self) -> None:
+        """Let everything go well from now on."""
+        self._faults.clear()
+
     def count(self, call: str) -> int:
         """Count the calls whose "METHOD /path" contains a match of ``call``."""
         return sum(bool(re.search(call, each.name)) for each in self.calls)
@@ -165,7 +170,7 @@ class FakeDiscord:
         call = Call(name, params if isinstance(params, dict) else {"all": params})
         self.calls.append(call)
         await self.gateway.notify()
-        by_its_own_token = re.match(r"POST /(interactions|webhooks)/", name)
+        by_its_own_token = re.match(r"[A-Z]+ /(interactions|webhooks)/", name)
         if not by_its_own_token and request.headers.get("Authorization") != f"Bot {self.token}":
             return _json({"message": "401: Unauthorized", "code": 0}, 401)
         if (limited := self._over_limit(name)) is not None:
@@ -311,6 +316,16 @@ class FakeDiscord:
         said = Said(asked.channel, self.write.id(), [_text(params)], params, asked.id)
         asked.deferred, asked.said = False, asked.said or said
         return await self._said(said)
+
+    async def _replace(self, path: dict[str, str], params: Obj) -> object:
+        asked = self._asked(path["token"])
+        if asked.said is None and not asked.deferred:
+            raise Refusal(404, 10008)
+        if asked.said is None:
+            asked.deferred, asked.said = False, Said(asked.channel, self.write.id(), [_text(params)], params, asked.id)
+            return await self._said(asked.said)
+        asked.said.texts.append(_text(params))
+        return self._shown(asked.said)
 
     def _asked(self, token: str) -> Asked:
         asked = self.asked[int(token.rpartition("-")[2])]
