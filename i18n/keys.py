@@ -52,6 +52,7 @@ class Key(StrEnum):
 
     STATE_LOCKED = "state.locked"
     STATE_NEWER = "state.newer"
+    STATE_NEWER_COPY = "state.newer_copy"
     STATE_FOREIGN = "state.foreign"
     STATE_FULL = "state.full"
     STATE_READ_ONLY = "state.read_only"

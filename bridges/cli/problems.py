@@ -35,6 +35,8 @@ _STATE: Final = {
 def worded(problem: Problem, words: Words, *, address: str = "") -> str:
     """Return the problem in words; ``address`` is the host's, without its token."""
     match problem:
+        case StateError(trouble=Trouble.NEWER) if problem.detail:
+            return words(Key.STATE_NEWER_COPY, path=problem.path, copy=problem.detail)
         case StateError():
             return words(_STATE[problem.trouble], path=problem.path, reason=problem.detail)
         case HarnessError():

@@ -14,10 +14,10 @@ from typing import Final
 
 import filelock
 
+from bridges.state.copies import PRIVATE_FILE, drop_copies, keep_copy, newest_copy
 from bridges.state.model import StateError, Trouble
 from bridges.state.upgrades import Foreign, Newer, is_current, upgrade, version
 
-PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
 BUSY_SECONDS: Final = 5.0
 """How long a write waits for the operator's ``pair`` command, the only other writer."""
@@ -98,7 +98,7 @@ def _worded(path: Path) -> Iterator[None]:
     except Foreign as error:
         raise StateError(Trouble.FOREIGN, path) from error
     except Newer as error:
-        raise StateError(Trouble.NEWER, path) from error
+        raise StateError(Trouble.NEWER, path, str(newest_copy(path, error.known) or "")) from error
     except NotImplementedError as error:
         raise StateError(Trouble.FAILED, path, "a file system without locks") from error
     except (sqlite3.Error, OSError) as error:
@@ -136,9 +136,20 @@ def _connect(path: Path) -> sqlite3.Connection:
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise StateError(Trouble.BROKEN, path, "quick_check")
-        upgrade(connection)
+        _upgrade(connection, path)
         on_failure.pop_all()
     return connection
+
+
+def _upgrade(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the file to this program's shape; what it was before is kept beside it until the next upgrade."""
+    if is_current(connection):
+        return
+    if seen := version(connection):
+        keep_copy(connection, path, seen)
+    upgrade(connection)
+    if seen:
+        drop_copies(path, but=seen)
 
 
 def _join(path: Path) -> sqlite3.Connection:

@@ -63,7 +63,11 @@ class Foreign(Exception):
 
 
 class Newer(Exception):
-    """A later version of this program wrote the file."""
+    """A later version of this program wrote the file; this one knows ``known`` steps."""
+
+    def __init__(self, known: int) -> None:
+        super().__init__(known)
+        self.known = known
 
 
 def version(connection: sqlite3.Connection) -> int:
@@ -75,7 +79,7 @@ def version(connection: sqlite3.Connection) -> int:
         raise Foreign
     (number,) = connection.execute("SELECT number FROM state_version").fetchone() or (0,)
     if not isinstance(number, int) or number > len(UPGRADES):
-        raise Newer
+        raise Newer(len(UPGRADES))
     return number
 
 
@@ -85,13 +89,14 @@ def is_current(connection: sqlite3.Connection) -> bool:
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Take the missing steps, each in one transaction with its number: a crash leaves the step before or after."""
-    for number in range(version(connection), len(UPGRADES)):
-        connection.execute("BEGIN IMMEDIATE")
-        if number == 0:
-            connection.execute("CREATE TABLE state_version (number INTEGER NOT NULL)")
-            connection.execute("INSERT INTO state_version VALUES (0)")
-        for statement in UPGRADES[number]:
+    """Take all missing steps in one transaction: a crash leaves the file as it was, or as this version wants it."""
+    seen = version(connection)
+    connection.execute("BEGIN IMMEDIATE")
+    if seen == 0:
+        connection.execute("CREATE TABLE state_version (number INTEGER NOT NULL)")
+        connection.execute("INSERT INTO state_version VALUES (0)")
+    for step in UPGRADES[seen:]:
+        for statement in step:
             connection.execute(statement)
-        connection.execute("UPDATE state_version SET number = ?", (number + 1,))
-        connection.execute("COMMIT")
+    connection.execute("UPDATE state_version SET number = ?", (len(UPGRADES),))
+    connection.execute("COMMIT")
