@@ -25,7 +25,7 @@ from bridges.message import (
     ShowsTyping,
     StreamsAnswers,
 )
-from bridges.split import split_answer
+from bridges.split import split_answer, whole
 
 _log = structlog.get_logger(__name__)
 
@@ -109,7 +109,7 @@ class LiveAnswer:
             self._changed.clear()
             if self._closing:
                 return
-            text = self._text()
+            text = whole(self._text())
             if text.strip():
                 self._tasks[1].cancel()
                 await self._surface.show(text)
@@ -221,6 +221,8 @@ class _Edited(_FinalOnly):
                 await self._note(outcome.id)
         if isinstance(outcome, Sent):
             self._shown = head
+        asked = outcome.seconds if isinstance(outcome, RetryAfter) else 0.0
+        self.pace = min(_LONGEST_WAIT, max(self._channel.pace, asked))
 
     async def finish(self, text: str) -> bool:
         if self._message is None:

@@ -11,9 +11,17 @@ _FENCE_ROOM: Final = 80
 """Units kept free in a message of an answer to close a code fence and to open it again."""
 
 
+def whole(text: str) -> str:
+    """Return a text that every platform can be sent: halves of a character that were cut apart are one again.
+
+    Hosts cut what they stream between two surrogates. One whose other half never came becomes U+FFFD.
+    """
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def split_lossless(text: str, limits: Limits) -> tuple[str, ...]:
-    """Cut a reply that was already composed; the messages joined give ``text`` again."""
-    return split(text, _units(limits))
+    """Cut a reply that was already composed; the messages joined give ``text`` again, made whole."""
+    return split(whole(text), _units(limits))
 
 
 def joined(segments: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
@@ -23,7 +31,7 @@ def joined(segments: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
 
 def split_answer(text: str, limits: Limits) -> tuple[str, ...]:
     """Cut a model's answer, never none: a code fence that a cut leaves open is closed, and opened again behind it."""
-    limit = _units(limits)
+    text, limit = whole(text), _units(limits)
     if utf16_length(text) <= limit:
         return (text,)
     messages, opening = [], ""

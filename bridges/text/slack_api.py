@@ -89,7 +89,8 @@ class SlackApi:
             answer = await self._lookups.conversations_info(channel=conversation)
         except (SlackApiError, aiohttp.ClientError, TimeoutError):
             return False
-        return bool(answer["channel"].get("is_im"))
+        channel = answer.get("channel")
+        return isinstance(channel, dict) and channel.get("is_im") is True
 
     async def post(self, channel: str, thread: str | None, text: str) -> SendOutcome:
         """Send a message."""

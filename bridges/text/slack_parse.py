@@ -23,6 +23,7 @@ from bridges.message import (
     ReplyTarget,
     SenderId,
 )
+from commands.recognise import BLANKS, INVISIBLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class File(msgspec.Struct):
 class Shared(msgspec.Struct):
     """What hangs below a message: a preview, or another message that it shares."""
 
-    is_share: bool = False
+    is_share: bool | None = None
 
 
 class Edit(msgspec.Struct):
@@ -74,27 +75,27 @@ class Event(msgspec.Struct):
     bot_id: str | None = None
     thread_ts: str | None = None
     parent_user_id: str | None = None
-    files: list[File] = []
-    attachments: list[Shared] = []
+    files: list[File] | None = None
+    attachments: list[Shared] | None = None
     edited: Edit | None = None
 
 
 class Said(msgspec.Struct):
-    """What was said in a workspace."""
+    """What was said, in a workspace or, with an app of a whole organisation, in none in particular."""
 
-    team_id: str
     event: Event
+    team_id: str | None = None
 
 
 class SlashCommand(msgspec.Struct):
     """A registered command that somebody picked. ``trigger_id`` is new each time."""
 
     command: str
-    team_id: str
     channel_id: str
     user_id: str
     trigger_id: str
-    response_url: str
+    team_id: str | None = None
+    response_url: str | None = None
     channel_name: str | None = None
     text: str | None = None
 
@@ -113,7 +114,7 @@ SLACK: Final = "https://slack.com/api/"
 _SAID: Final = frozenset({None, "thread_broadcast", "file_share"})
 """Subtypes under which a person says something; edits, deletions, joins and the like have others."""
 
-_BANG: Final = re.compile(r"([\s\u200b-\u200f\u2060\ufeff]*)[!！]([A-Za-z]+)(?![\w:-])")
+_BANG: Final = re.compile(rf"([{BLANKS}{INVISIBLE}]*)[!！]([A-Za-z]+)(?![\w:-])")
 _OWN: Final = re.compile(
     r"<(?:(?P<sign>[@#!])(?P<id>[^<>|]+)|(?P<address>[a-z][a-z0-9+.-]*:[^<>|]+))(?:\|(?P<label>[^<>]*))?>"
 )
@@ -152,27 +153,29 @@ def parse_event(said: Said, me: Me, bot: str, commands: Collection[str]) -> Inbo
     # The threads of a private chat are one chat: there is one person, and one conversation with them.
     chat = ChatKey("slack", bot, event.channel if direct else route)
     return InboundMessage(
-        id=EventId(f"{said.team_id}:{event.channel}:{event.ts}"),
+        id=EventId(f"{said.team_id or ''}:{event.channel}:{event.ts}"),
         chat=chat,
         kind=ChatKind.DIRECT if direct else ChatKind.GROUP,
         sender=SenderId(event.user),
         text=with_slash(readable(text), commands),
         reply_to=ReplyTarget(chat, route),
-        attachments=tuple(map(_attachment, event.files)),
+        attachments=tuple(map(_attachment, event.files or ())),
         addressed=direct or mentioned or event.parent_user_id == me.user_id,
-        quoted=any(shared.is_share for shared in event.attachments),
+        quoted=any(shared.is_share for shared in event.attachments or ()),
     )
 
 
 def parse_command(command: SlashCommand, bot: str, *, direct: bool) -> InboundMessage:
     """Return a picked command as if it had been typed; ``direct`` when its conversation is the bot's with one person.
 
-    Elsewhere the bot may not be a member, so the reply goes to the command's own address, for its sender's eyes only.
+    Elsewhere the bot may not be a member, so the reply goes to the command's own address, for its sender's eyes only;
+    into the conversation only if there is no address.
     """
     chat = ChatKey("slack", bot, command.channel_id)
-    route = command.channel_id if direct else f"{command.channel_id}/{command.response_url}"
+    hook = None if direct else command.response_url
+    route = f"{command.channel_id}/{hook}" if hook else command.channel_id
     return InboundMessage(
-        id=EventId(f"{command.team_id}:command:{command.trigger_id}"),
+        id=EventId(f"{command.team_id or ''}:command:{command.trigger_id}"),
         chat=chat,
         kind=ChatKind.DIRECT if direct else ChatKind.GROUP,
         sender=SenderId(command.user_id),

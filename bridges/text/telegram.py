@@ -13,7 +13,7 @@ import importlib
 import itertools
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
 
@@ -27,6 +27,7 @@ from bridges.message import (
     NotSent,
     ReplyTarget,
     RetryAfter,
+    Seen,
     SendOutcome,
     SentId,
 )
@@ -51,7 +52,10 @@ DRAFT_LIFE_SECONDS: Final = 20.0
 
 API: Final = "https://api.telegram.org"
 
-GROUPS_REMEMBERED: Final = 1_000
+CHATS_REMEMBERED: Final = 1_000
+
+
+_V = TypeVar("_V")
 
 
 class TelegramChannel:
@@ -70,12 +74,13 @@ class TelegramChannel:
         self._api: BotApi | None = None
         self._drafts = itertools.count(1)
         self._offers_drafts = True
+        self._draftless: OrderedDict[int, None] = OrderedDict()
         self._edited: OrderedDict[int, float] = OrderedDict()
 
     async def run(self, inbox: Inbox) -> None:
         """Poll until cancelled; see :meth:`bridges.message.Channel.run`."""
         api = await self._opened()
-        from bridges.text.telegram_parse import parse  # noqa: PLC0415 - needs the SDK, which is loaded now
+        from bridges.text.telegram_parse import read  # noqa: PLC0415 - needs the SDK, which is loaded now
 
         me = await api.log_in()
         offset, timeout = None, 0  # the first poll returns at once and shows that the link is good
@@ -89,10 +94,10 @@ class TelegramChannel:
                 timeout = POLL_SECONDS
                 inbox.connected()
             for update in updates:
-                message = parse(update, me, self._name)
+                message = read(update.body, me, self._name)
                 if message is not None:
                     await inbox.accept(message)
-                offset = max(offset or 0, update.update_id + 1)
+                offset = max(offset or 0, update.id + 1)
 
     async def _opened(self) -> BotApi:
         if self._api is None:
@@ -129,23 +134,36 @@ class TelegramChannel:
         now = self._clock.monotonic()
         wait = self._edited.get(chat, -GROUP_EDIT_SECONDS) + GROUP_EDIT_SECONDS - now
         if wait <= 0:
-            self._edited[chat] = now
-            self._edited.move_to_end(chat)
-            while len(self._edited) > GROUPS_REMEMBERED:
-                self._edited.popitem(last=False)
+            _remember(self._edited, chat, now)
         return max(0.0, wait)
 
     async def begin(self, target: ReplyTarget) -> AnswerStream | None:
-        """Open a draft in a private chat, while the platform offers them."""
+        """Open a draft in a private chat, where the platform offers them."""
         chat, _ = place_of(target)
-        if chat < 0 or not self._offers_drafts:
+        if chat < 0 or not self._offers_drafts or chat in self._draftless:
             return None
         return _Draft(self, target, next(self._drafts), self._clock)
 
-    async def draft(self, target: ReplyTarget, number: int, text: str) -> None:
-        """Show a draft; once the platform refuses one, answers grow by edits from then on."""
-        if self._api is not None and not await self._api.draft(*place_of(target), number, text):
-            self._offers_drafts = False
+    async def draft(self, target: ReplyTarget, number: int, text: str) -> float | None:
+        """Show a draft; return the seconds until the next one may come.
+
+        None when the platform refused it: in that chat, or everywhere when it has none at all, answers grow by edits.
+        A draft that is lost does not matter, it is a preview.
+        """
+        if self._api is None:
+            return None
+        chat, topic = place_of(target)
+        match await self._api.draft(chat, topic, number, text):
+            case RetryAfter(seconds):
+                return max(DRAFT_SECONDS, seconds)
+            case NotSent.REAUTHENTICATE:
+                self._offers_drafts = False
+                return None
+            case NotSent.REJECTED | NotSent.BLOCKED:
+                _remember(self._draftless, chat, None)
+                return None
+            case _:
+                return DRAFT_SECONDS
 
     async def typing(self, target: ReplyTarget) -> None:
         """See :meth:`bridges.message.ShowsTyping.typing`."""
@@ -157,6 +175,10 @@ class TelegramChannel:
         if self._api is None:
             raise ConnectionError("the bot is not connected")
         return await self._api.fetch(attachment.handle, limit)
+
+    async def check(self, *, log_in: bool) -> tuple[Seen, ...]:
+        """See :meth:`bridges.message.ChecksPlatform.check`."""
+        return await (await self._opened()).check()
 
     async def publish(self, commands: Mapping[str, Menu]) -> None:
         """See :meth:`bridges.message.PublishesCommands.publish`."""
@@ -182,8 +204,11 @@ class _Draft:
 
     async def update(self, text: str) -> None:
         """Show the answer so far, or as much of its end as a draft holds, as soon as one may be shown."""
-        units = text.encode("utf-16-le", "replace")[-2 * self._channel.limits.text :]
-        self._text = units.decode("utf-16-le", "ignore")
+        units = text.encode("utf-16-le", "surrogatepass")[-2 * self._channel.limits.text :]
+        shown = units.decode("utf-16-le", "ignore")
+        if shown.isspace():
+            return  # the platform takes no blank draft
+        self._text = shown
         self._changed.set()
         if self._showing is None:
             self._showing = asyncio.create_task(self._show())
@@ -192,8 +217,10 @@ class _Draft:
         """Show every change, and an unchanged draft again before it fades: a tool may run for minutes."""
         while True:
             self._changed.clear()
-            await self._channel.draft(self._target, self._number, self._text)
-            await self._clock.sleep(DRAFT_SECONDS)
+            wait = await self._channel.draft(self._target, self._number, self._text)
+            if wait is None:
+                return
+            await self._clock.sleep(wait)
             with contextlib.suppress(TimeoutError):
                 async with self._clock.timeout(DRAFT_LIFE_SECONDS):
                     await self._changed.wait()
@@ -204,6 +231,14 @@ class _Draft:
             self._showing.cancel()
             await asyncio.wait({self._showing})
         return NotSent.TOO_LONG
+
+
+def _remember(chats: OrderedDict[int, _V], chat: int, value: _V) -> None:
+    """Keep a value for a chat, in the place of the one kept longest when there are many."""
+    chats[chat] = value
+    chats.move_to_end(chat)
+    while len(chats) > CHATS_REMEMBERED:
+        chats.popitem(last=False)
 
 
 def place_of(target: ReplyTarget) -> tuple[int, int | None]:

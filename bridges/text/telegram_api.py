@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-from collections.abc import Awaitable
+import json
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import aiohttp
 import httpx
 import structlog
-from telegram import Bot, BotCommand, LinkPreviewOptions, Message, Update, User
+from telegram import Bot, BotCommand, LinkPreviewOptions, Message, User
 from telegram.constants import ChatAction, UpdateType
 from telegram.error import (
     BadRequest,
@@ -20,10 +22,12 @@ from telegram.error import (
     InvalidToken,
     NetworkError,
     TelegramError,
+    TimedOut,
 )
 from telegram.error import RetryAfter as FloodControl
 from telegram.request import HTTPXRequest
 
+from bridges.checkup import kind
 from bridges.http import CallFailed, Request, exchange
 from bridges.message import (
     ChannelStopped,
@@ -31,9 +35,11 @@ from bridges.message import (
     Menu,
     NotSent,
     RetryAfter,
+    Seen,
     SendOutcome,
     Sent,
     SentId,
+    Sign,
     Stop,
 )
 
@@ -51,6 +57,11 @@ UNREACHED_SECONDS: Final = 2.0
 
 FETCH_SECONDS: Final = 60.0
 
+LONGEST_WAIT: Final = 3_600.0
+"""The longest time the platform may tell a bot to wait before it logs in or polls again."""
+
+_UNREAD: Final = "unread"
+
 _NO_PREVIEW: Final = LinkPreviewOptions(is_disabled=True)
 _NEVER_LEFT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
@@ -66,6 +77,55 @@ _REFUSALS: Final = (
 """What a "Bad Request" says, in lower case, and what it means to us; None: the message reads so already."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An update as it came; whoever reads it finds out whether it makes sense."""
+
+    id: int
+    body: Mapping[str, object]
+
+
+class _Wire(HTTPXRequest):
+    """Reads answers without telling the log what is in them, as the SDK does with one it cannot read."""
+
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, object]:
+        """Return an answer of the Bot API; see :meth:`telegram.request.BaseRequest.parse_json_payload`."""
+        try:
+            answer = json.loads(payload)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict) or not answer.keys() & {"result", "description"}:
+            raise NetworkError("no answer of the Bot API")
+        return answer
+
+
+class _Polls(_Wire):
+    """Hands on each update unread: the SDK reads all of them or none, and logs what it cannot read."""
+
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, object]:
+        """Return an answer with nothing in its updates that the SDK could stumble over."""
+        answer = _Wire.parse_json_payload(payload)
+        if "result" in answer:
+            answer["result"] = _wrapped(answer["result"])
+        return answer
+
+
+def _wrapped(updates: object) -> list[dict[str, object]]:
+    """Wrap what has an id, by which it can be confirmed; raises NetworkError when nothing of what came has one."""
+    if not isinstance(updates, list):
+        raise NetworkError("no list of updates")
+    wrapped = [
+        {"update_id": update["update_id"], _UNREAD: update}
+        for update in updates
+        if isinstance(update, dict) and type(update.get("update_id")) is int
+    ]
+    if updates and not wrapped:
+        raise NetworkError("updates without ids")
+    return wrapped
+
+
 class BotApi:
     """The calls one bot makes. ``address`` is the server, without a path."""
 
@@ -74,8 +134,8 @@ class BotApi:
         self._clock = clock
         self._files = f"{base}/file/bot{token}/"
         self._requests = (
-            HTTPXRequest(CONNECTIONS, read_timeout=ANSWER_SECONDS, pool_timeout=ANSWER_SECONDS),
-            HTTPXRequest(POLL_CONNECTIONS, pool_timeout=5.0),
+            _Wire(CONNECTIONS, read_timeout=ANSWER_SECONDS, pool_timeout=ANSWER_SECONDS),
+            _Polls(POLL_CONNECTIONS, pool_timeout=5.0),
         )
         self._bot = Bot(
             token,
@@ -97,11 +157,29 @@ class BotApi:
         try:
             me = await self._bot.get_me()
             await self._bot.delete_webhook(drop_pending_updates=False)
+        except FloodControl as error:
+            await self._clock.sleep(_seconds(error))
+            raise ConnectionError("Telegram asked to log in more slowly") from None
         except TelegramError as error:
             raise _lost(error) from None
         return me
 
-    async def updates(self, offset: int | None, timeout: int) -> list[Update] | RetryAfter:
+    async def check(self) -> tuple[Seen, ...]:
+        """See :meth:`bridges.message.ChecksPlatform.check`; a webhook that is set stays."""
+        try:
+            me, webhook = await self._bot.get_me(), await self._bot.get_webhook_info()
+        except InvalidToken:
+            return (Seen(Sign.BAD_CREDENTIAL, "token"),)
+        except TelegramError as error:
+            return (_unseen(error),)
+        signs = {
+            Sign.WEBHOOK_SET: bool(webhook.url),
+            Sign.READS_ALL: bool(me.can_read_all_group_messages),
+            Sign.NO_GROUPS: me.can_join_groups is False,
+        }
+        return Seen(Sign.ACCEPTED, me.name), *(Seen(sign) for sign, shown in signs.items() if shown)
+
+    async def updates(self, offset: int | None, timeout: int) -> list[Unread] | RetryAfter:
         """Poll once; updates in the order of their ids. Raises ChannelStopped, ConnectionError."""
         try:
             updates = await self._bot.get_updates(
@@ -111,7 +189,8 @@ class BotApi:
             return RetryAfter(_seconds(error))
         except TelegramError as error:
             raise _lost(error) from None
-        return sorted(updates, key=lambda update: update.update_id)
+        unread = [Unread(update.update_id, update.api_kwargs[_UNREAD]) for update in updates]
+        return sorted(unread, key=lambda update: update.id)
 
     async def fetch(self, file_id: str, limit: int) -> bytes:
         """Fetch at most ``limit`` bytes of a file. Raises OSError."""
@@ -135,11 +214,15 @@ class BotApi:
     # -- out ---------------------------------------------------------------------------------------------------------
 
     async def send(self, chat: int, topic: int | None, text: str) -> SendOutcome:
-        """Send one message; a group that became a supergroup is followed."""
+        """Send one message; a group that became a supergroup is followed, once."""
         try:
             return await _outcome(self._send(chat, topic, text))
         except ChatMigrated as error:
-            return await self.send(error.new_chat_id, topic, text) if error.new_chat_id != chat else NotSent.BLOCKED
+            moved = error.new_chat_id
+        try:
+            return await _outcome(self._send(moved, topic, text))
+        except ChatMigrated:
+            return NotSent.BLOCKED
 
     def _send(self, chat: int, topic: int | None, text: str) -> Awaitable[Message]:
         return self._bot.send_message(chat, text, message_thread_id=topic, link_preview_options=_NO_PREVIEW)
@@ -153,15 +236,12 @@ class BotApi:
         except ChatMigrated:
             return NotSent.REJECTED
 
-    async def draft(self, chat: int, topic: int | None, number: int, text: str) -> bool:
-        """Show a draft; False when the platform does not offer them here."""
+    async def draft(self, chat: int, topic: int | None, number: int, text: str) -> SendOutcome:
+        """Show a draft. REJECTED: this chat takes none; REAUTHENTICATE: the server does not know the method."""
         try:
-            await self._bot.send_message_draft(chat, number, text, message_thread_id=topic)
-        except (BadRequest, InvalidToken):  # InvalidToken: an older server does not know the method
-            return False
-        except TelegramError:
-            pass  # a preview more or less
-        return True
+            return await _outcome(self._bot.send_message_draft(chat, number, text, message_thread_id=topic))
+        except ChatMigrated:
+            return NotSent.REJECTED
 
     async def typing(self, chat: int, topic: int | None) -> None:
         """Show that the bot is at work."""
@@ -183,10 +263,30 @@ class BotApi:
 def _lost(error: TelegramError) -> Exception:
     """Return what a failed poll means for the link; the SDK's own texts may hold the token."""
     if isinstance(error, InvalidToken):
+        if isinstance(error.__cause__, TelegramError):
+            return ConnectionError("something that is not Telegram answers in its place")
         return ChannelStopped(Stop.NEEDS_LOGIN, "Telegram refuses the token; get a new one from @BotFather")
     if isinstance(error, Conflict):
         return ConnectionError("another program polls with this token, or a webhook was set for it")
     return ConnectionError(type(error).__name__)
+
+
+def _unseen(error: TelegramError) -> Seen:
+    """Return what a look shows that was not answered; the order counts, as in :func:`_failure`."""
+    cause = error.__cause__
+    match error:
+        case FloodControl():
+            return Seen(Sign.BUSY, "429")
+        case TimedOut() if not isinstance(cause, _NEVER_LEFT):
+            return Seen(Sign.SILENT)
+        case NetworkError() if isinstance(cause, httpx.HTTPError) and not isinstance(error, BadRequest):
+            return Seen(Sign.UNREACHED, kind(cause))
+        case NetworkError() if not isinstance(error, BadRequest):
+            return Seen(Sign.BUSY, kind(error))
+        case BadRequest() | Forbidden() | Conflict():
+            return Seen(Sign.REFUSED, kind(error))
+        case _:
+            return Seen(Sign.UNREADABLE, kind(error))
 
 
 async def _outcome(call: Awaitable[Message | bool], known: SentId | None = None) -> SendOutcome:
@@ -202,6 +302,8 @@ async def _outcome(call: Awaitable[Message | bool], known: SentId | None = None)
 
 def _failure(error: TelegramError, known: SentId | None) -> SendOutcome:
     """Read an error; the order counts, for BadRequest and TimedOut are NetworkErrors."""
+    if isinstance(error.__cause__, TelegramError):
+        return NotSent.UNKNOWN  # a page of something in between: whatever its status says, Telegram did not say it
     match error:
         case FloodControl():
             outcome: SendOutcome = RetryAfter(_seconds(error))
@@ -233,4 +335,4 @@ def _unanswered(error: NetworkError) -> SendOutcome:
 
 def _seconds(error: FloodControl) -> float:
     wait = error.retry_after
-    return wait.total_seconds() if isinstance(wait, datetime.timedelta) else float(wait)
+    return min(LONGEST_WAIT, wait.total_seconds() if isinstance(wait, datetime.timedelta) else float(wait))

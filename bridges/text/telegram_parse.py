@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
+import structlog
 import telegram
 
 from bridges.message import (
@@ -17,6 +19,7 @@ from bridges.message import (
     ReplyTarget,
     SenderId,
 )
+from commands.recognise import BLANKS, INVISIBLE
 
 _KINDS: Final[dict[type, AttachmentKind]] = {
     telegram.PhotoSize: AttachmentKind.IMAGE,
@@ -29,7 +32,20 @@ _KINDS: Final[dict[type, AttachmentKind]] = {
 }
 """Anything else that is no text, a place or a poll too, counts as a file."""
 
-_COMMAND: Final = re.compile(r"\s*[/／]\w{1,32}@(\w{3,32})")
+_COMMAND: Final = re.compile(rf"[{BLANKS}{INVISIBLE}]*[/／]\w{{1,64}}@([A-Za-z0-9_]{{3,32}})(?!\w)")
+
+_UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
+"""What the SDK's readers raise, each in its own way: they trust the platform to send what it documents."""
+
+
+def read(update: Mapping[str, object], me: telegram.User, bot: str) -> InboundMessage | None:
+    """Do as :func:`parse` does with an update as it came; one that makes no sense is left out, its text not logged."""
+    try:
+        return parse(telegram.Update.de_json(dict(update), None), me, bot)
+    except _UNREADABLE as error:
+        name = update.get("update_id")
+        structlog.get_logger(__name__).warning("update not understood", update=name, error=type(error).__name__)
+        return None
 
 
 def parse(update: telegram.Update, me: telegram.User, bot: str) -> InboundMessage | None:
@@ -67,7 +83,7 @@ def parse(update: telegram.Update, me: telegram.User, bot: str) -> InboundMessag
         reply_to=ReplyTarget(chat, place),
         attachments=(attachment,) if attachment else (),
         addressed=direct or mentioned or (answered is not None and _wrote(answered, me)),
-        quoted=answered is not None,
+        quoted=(answered or message.external_reply or message.reply_to_story) is not None,
     )
 
 
@@ -104,6 +120,8 @@ def _without_mentions(text: str, entities: tuple[telegram.MessageEntity, ...], m
 
 def _attachment(message: telegram.Message) -> InboundAttachment | None:
     found = message.effective_attachment
+    if found is None and message.caption is not None:
+        return InboundAttachment(AttachmentKind.FILE, "")  # of a kind that the SDK does not know yet
     if isinstance(found, tuple | list):  # a photo in all its sizes, the largest last
         found = found[-1] if found else None
     if found is None:

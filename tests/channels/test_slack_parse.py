@@ -22,6 +22,8 @@ from bridges.text.slack_parse import (
     readable,
     with_slash,
 )
+from commands.catalog import KNOWN
+from commands.recognise import Recognised, recognise
 from tests.channels.slack import BOT, COMMANDS
 from tests.fakes.slack import BOT_ID, BOT_USER, CHANNEL, TEAM, TELLER, Obj, direct
 from tests.fakes.slack.payloads import Writer
@@ -152,6 +154,17 @@ def test_files_of_every_kind_are_attachments() -> None:
     assert found.attachments[-1].handle == ""
 
 
+def test_lists_that_are_not_there_are_empty() -> None:
+    found = message("hello", files=None, attachments=None)
+    assert (found.attachments, found.quoted) == ((), False)
+
+
+def test_an_app_of_a_whole_organisation_hears_what_names_no_workspace() -> None:
+    found = read(WRITE.event(WRITE.message("hello")) | {"team_id": None, "enterprise_id": "E0FAKE"})
+    assert isinstance(found, Said)
+    assert parse_event(found, ME, BOT, COMMANDS) is not None
+
+
 def test_a_shared_message_quotes() -> None:
     assert message("see", attachments=[{"is_share": True, "text": "other words"}]).quoted
     assert not message("see", attachments=[{"title": "a preview"}]).quoted
@@ -160,9 +173,20 @@ def test_a_shared_message_quotes() -> None:
 # -- commands ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [" /history 4", "\u3000/history 4", "!history 4", " !HISTORY 4", "！history 4"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        " /history 4",
+        "\u3000/history 4",
+        "!history 4",
+        " !HISTORY 4",
+        "！history 4",
+        "\u2067!history 4",
+        "\u202b\u00a0！history 4",
+    ],
+)
 def test_three_ways_to_type_a_command(text: str) -> None:
-    assert message(text).text.strip("\u3000 ").lower() == "/history 4"
+    assert recognise(message(text).text, KNOWN) == Recognised("history", "4")
 
 
 @pytest.mark.parametrize(
@@ -187,6 +211,15 @@ def test_a_command_picked_elsewhere_is_answered_at_its_own_address() -> None:
     found = picked("/history", direct_=False)
     assert found.kind is ChatKind.GROUP
     assert place_of(found.reply_to) == Place("D1", hook="https://hooks.slack.com/commands/T/1/x")
+
+
+def test_a_pick_without_an_address_is_answered_where_it_was_picked() -> None:
+    body = WRITE.slash("/help", "", "", sender=TELLER, channel="D1", channel_name="directmessage")
+    del body["response_url"], body["team_id"]
+    found = read(body)
+    assert isinstance(found, SlashCommand)
+    for direct_ in (True, False):
+        assert place_of(parse_command(found, BOT, direct=direct_).reply_to) == Place("D1")
 
 
 def test_each_pick_is_one_event() -> None:
@@ -237,5 +270,5 @@ def test_every_text_reads_back_as_it_was_written(text: str) -> None:
 def test_a_payload_that_makes_no_sense_raises() -> None:
     with pytest.raises(ValueError, match="str"):
         read(WRITE.event(WRITE.message("hello") | {"ts": 7}))
-    with pytest.raises(ValueError, match="team_id"):
-        read({"event": {"type": "message", "channel": "C1", "ts": "1.1"}})
+    with pytest.raises(ValueError, match="channel"):
+        read({"event": {"type": "message", "ts": "1.1"}})

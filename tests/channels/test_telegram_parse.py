@@ -59,6 +59,9 @@ def test_only_a_chat_of_type_private_is_direct(kind: str) -> None:
         ("@ThisBot /history@ThisBot", "/history"),
         ("please /history@ThisBot", "please /history@ThisBot"),
         ("/unheard@ThisBot of", "/unheard of"),
+        ("\u200b\u2067/history@ThisBot\u2069 5", "\u200b\u2067/history\u2069 5"),
+        ("\u00a0\u3000/history@ThisBot", "/history"),
+        ("/history@ThisBot。", "/history。"),
     ],
 )
 def test_a_group_message_that_names_the_bot_is_addressed_and_loses_the_name(typed: str, text: str) -> None:
@@ -69,7 +72,15 @@ def test_a_group_message_that_names_the_bot_is_addressed_and_loses_the_name(type
 
 @pytest.mark.parametrize(
     "typed",
-    ["hello", "/history", "@OtherBot hello", "mail me@ThisBot.example", "@ThisBotToo hello", "a/history@OtherBot"],
+    [
+        "hello",
+        "/history",
+        "@OtherBot hello",
+        "mail me@ThisBot.example",
+        "@ThisBotToo hello",
+        "a/history@OtherBot",
+        "/history@OtherBot你好",
+    ],
 )
 def test_a_group_message_that_names_nobody_of_us_is_not_addressed(typed: str) -> None:
     parsed = taken(in_group(typed))
@@ -77,7 +88,10 @@ def test_a_group_message_that_names_nobody_of_us_is_not_addressed(typed: str) ->
     assert parsed.text == typed
 
 
-@pytest.mark.parametrize("typed", ["/history@OtherBot", "/history@OtherBot 5", "／history@OtherBot", "/any@OtherBot"])
+@pytest.mark.parametrize(
+    "typed",
+    ["/history@OtherBot", "/history@OtherBot 5", "／history@OtherBot", "/any@OtherBot", f"/{'x' * 64}@OtherBot"],
+)
 def test_a_command_for_another_bot_is_ignored_everywhere(typed: str) -> None:
     assert read(in_group(typed)) is None
     assert read(WRITE.message(typed)) is None
@@ -96,6 +110,18 @@ def test_a_reply_to_the_bot_counts_and_one_to_a_person_does_not() -> None:
     assert taken(in_group("yes", reply_to_message=ours)).addressed
     assert not taken(in_group("yes", reply_to_message=theirs)).addressed
     assert taken(in_group("yes", reply_to_message=theirs)).quoted
+
+
+@pytest.mark.parametrize("field", ["external_reply", "reply_to_story"])
+def test_a_reply_to_something_in_another_chat_is_a_quote(field: str) -> None:
+    elsewhere: Obj = {
+        "chat": supergroup(),
+        "id": 3,
+        "origin": {"type": "hidden_user", "date": 1, "sender_user_name": "x"},
+    }
+    parsed = taken(in_group("see", **{field: elsewhere}))
+    assert parsed.quoted
+    assert not parsed.addressed
 
 
 def test_a_topic_is_a_chat_of_its_own_and_its_opening_note_is_no_quote() -> None:
@@ -141,6 +167,11 @@ def test_a_caption_on_any_kind_of_file_is_an_attachment(
     (attachment,) = parsed.attachments
     assert (attachment.kind, attachment.handle, attachment.size) == (kind, "f", 12)
     assert parsed.text == (caption or "")
+
+
+def test_a_caption_on_a_kind_of_file_that_nobody_knows_yet_is_an_attachment_too() -> None:
+    parsed = taken(WRITE.message(None) | {"caption": "/history", "hologram": FILE})
+    assert [(each.kind, each.handle) for each in parsed.attachments] == [(AttachmentKind.FILE, "")]
 
 
 def test_a_caption_can_address_the_bot() -> None:

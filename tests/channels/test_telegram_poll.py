@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import traceback
 from collections.abc import AsyncIterator
 
@@ -111,6 +113,105 @@ async def test_ids_that_start_anew_after_a_quiet_week_are_heard(fake: FakeTelegr
     async with running(channel, inbox):
         await inbox.heard(2)
     assert inbox.messages[-1].text == "small id"
+    await channel.close()
+
+
+SECRET = "the secret words"
+
+NONSENSE: list[Obj] = [
+    {"message": SECRET},
+    {"message": {}},
+    {"message": {"text": SECRET}},
+    {"date": 2**62, "text": SECRET},
+    {"date": SECRET},
+    {"text": {"words": SECRET}},
+    {"text": [SECRET]},
+    {"text": SECRET, "entities": [{"type": "mention", "offset": "0", "length": 3}]},
+    {"text": SECRET, "entities": [{"type": "mention", "offset": 2**80, "length": 3}]},
+    {"text": SECRET, "entities": {"type": SECRET}},
+    {"text": SECRET, "from": 7},
+    {"text": SECRET, "chat": None},
+    {"photo": SECRET},
+    {"document": {"file_name": SECRET}},
+]
+
+
+@pytest.mark.parametrize("change", NONSENSE, ids=lambda change: json.dumps(change)[:60])
+async def test_an_update_that_makes_no_sense_holds_up_nothing_and_is_not_logged(
+    fake: FakeTelegram, inbox: RecordingInbox, caplog: pytest.LogCaptureFixture, change: Obj
+) -> None:
+    caplog.set_level(logging.INFO)
+    update = hello(fake)
+    message = update["message"]
+    assert isinstance(message, dict)
+    bad = update | change if "message" in change else update | {"message": message | change}
+    good = hello(fake, "good")
+    await fake.deliver(bad, good)
+    channel = channel_at(fake)
+    async with running(channel, inbox) as task:
+        await fake.taken(good)
+        assert not task.done()
+    assert fake.pending == [], "both are confirmed"
+    assert inbox.messages[-1].text == "good"
+    assert SECRET not in caplog.text
+    await channel.close()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f'{{"ok": true, "result": "{SECRET}"}}',
+        f'{{"ok": true, "result": ["{SECRET}"]}}',
+        f'{{"ok": true, "result": [{{"message": "{SECRET}"}}]}}',
+        f'{{"ok": true, "result": [{{"update_id": true, "message": "{SECRET}"}}]}}',
+        f'{{"ok": true, "said": "{SECRET}"}}',
+        f'["{SECRET}"]',
+        f"<html>{SECRET}</html>",
+        "",
+    ],
+)
+@pytest.mark.parametrize("status", [200, 404, 401, 403, 503])
+async def test_what_is_no_answer_ends_the_run_and_is_neither_logged_nor_believed(
+    fake: FakeTelegram, inbox: RecordingInbox, caplog: pytest.LogCaptureFixture, page: str, status: int
+) -> None:
+    caplog.set_level(logging.INFO)
+    fake.fail("getUpdates", status=status, page=page)
+    channel = channel_at(fake)
+    async with running(channel, inbox) as task:
+        await asyncio.wait({task}, timeout=10)
+        assert isinstance(task.exception(), ConnectionError), "it comes again, after a back-off"
+    assert SECRET not in caplog.text + str(task.exception())
+    async with running(channel, inbox):
+        await fake.deliver(hello(fake))
+        await inbox.heard(1)
+    await channel.close()
+
+
+async def test_a_proxy_that_answers_in_telegrams_place_does_not_stop_the_bot(
+    fake: FakeTelegram, inbox: RecordingInbox
+) -> None:
+    channel = channel_at(fake)
+    for status in (401, 404):
+        fake.fail("getMe", status=status, page="<html><h1>Not here</h1></html>")
+        with pytest.raises(ConnectionError, match="not Telegram"):
+            await channel.run(inbox)
+    async with running(channel, inbox) as task:
+        assert not task.done()
+    await channel.close()
+
+
+async def test_flood_control_of_the_log_in_is_obeyed(fake: FakeTelegram, inbox: RecordingInbox) -> None:
+    clock = NotingClock()
+    fake.fail("getMe", status=429, description="Too Many Requests", parameters={"retry_after": 500})
+    channel = channel_at(fake, clock)
+    task = asyncio.create_task(channel.run(inbox))
+    await eventually(lambda: clock.naps == [500.0])
+    await clock.advance(499)
+    assert not task.done()
+    await clock.advance(1)
+    await asyncio.wait({task}, timeout=10)
+    with pytest.raises(ConnectionError, match="more slowly"):
+        task.result()
     await channel.close()
 
 

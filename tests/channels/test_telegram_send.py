@@ -26,7 +26,7 @@ from bridges.message import (
 )
 from bridges.split import split_lossless
 from bridges.text.telegram import DRAFT_LIFE_SECONDS, DRAFT_SECONDS, GROUP_EDIT_SECONDS, TelegramChannel
-from bridges.text.telegram_api import UNREACHED_SECONDS
+from bridges.text.telegram_api import LONGEST_WAIT, UNREACHED_SECONDS
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
 from tests.channels.telegram import channel_at, connected, place
@@ -79,6 +79,10 @@ OUTCOMES: list[tuple[How, SendOutcome, int]] = [
     ({"status": 400, "description": "Bad Request: something new"}, NotSent.REJECTED, 0),
     ({"status": 401, "description": "Unauthorized"}, NotSent.REAUTHENTICATE, 0),
     ({"status": 500, "description": "Internal Server Error"}, NotSent.UNKNOWN, 0),
+    ({"status": 404, "page": "<html>Not here</html>"}, NotSent.UNKNOWN, 0),
+    ({"status": 403, "page": "<html>Forbidden</html>"}, NotSent.UNKNOWN, 0),
+    ({"status": 200, "page": "<html>Welcome</html>", "effect": True}, NotSent.UNKNOWN, 1),
+    ({"status": 429, "description": "x", "parameters": {"retry_after": 10**9}}, RetryAfter(LONGEST_WAIT), 0),
     ({"status": 502}, NotSent.UNKNOWN, 0),
     ({"status": 502, "effect": True}, NotSent.UNKNOWN, 1),
     ({"drop": True}, NotSent.UNKNOWN, 0),
@@ -120,9 +124,11 @@ async def test_a_group_that_became_a_supergroup_is_followed(fake: FakeTelegram, 
     fake.fail("sendMessage", **how)
     assert isinstance(await channel.send(place(-5), "hi"), Sent)
     assert fake.texts(GROUP_ID) == ["hi"]
-    fake.fail("sendMessage", **how)
-    fake.fail("sendMessage", **how)
+    for target in (GROUP_ID, -6):
+        how["parameters"] = {"migrate_to_chat_id": target}
+        fake.fail("sendMessage", **how)
     assert await channel.send(place(-5), "hi") is NotSent.BLOCKED
+    assert fake.count("sendMessage") == 4, "a group is followed once"
 
 
 async def test_limits_are_those_of_the_platform(fake: FakeTelegram, channel: TelegramChannel) -> None:
@@ -237,9 +243,58 @@ async def test_where_there_are_no_drafts_answers_grow_by_edits(fake: FakeTelegra
     await stream.finish("Hello")
 
 
-@pytest.mark.parametrize(
-    "how", [{"status": 502}, {"drop": True}, {"status": 429, "description": "x", "parameters": {"retry_after": 9}}]
-)
+async def test_a_chat_that_takes_no_drafts_is_asked_once_and_others_keep_theirs(
+    fake: FakeTelegram, channel: TelegramChannel
+) -> None:
+    fake.draftless.add(TELLER)
+    stream = await channel.begin(place())
+    assert stream is not None
+    await stream.update("Hel")
+
+    async def given_up() -> bool:
+        return await channel.begin(place()) is None
+
+    await eventually(given_up)
+    await stream.update("Hello")
+    await stream.finish("Hello")
+    assert fake.count("sendMessageDraft") == 1
+    other = await channel.begin(place(TELLER + 1))
+    assert other is not None
+    await other.update("Hello")
+    await fake.until(lambda: bool(fake.drafts))
+    await other.finish("Hello")
+
+
+async def test_flood_control_of_drafts_is_obeyed(fake: FakeTelegram) -> None:
+    clock = FakeClock()
+    async with connected(fake, clock) as channel:
+        fake.fail("sendMessageDraft", status=429, description="x", parameters={"retry_after": 9})
+        stream = await channel.begin(place())
+        assert stream is not None
+        await stream.update("Hel")
+        await fake.until(lambda: fake.count("sendMessageDraft") == 1)
+        await stream.update("Hello")
+        await eventually(lambda: clock.sleepers == 2)  # the poll under way, and the draft
+        await clock.advance(8.9)
+        assert fake.count("sendMessageDraft") == 1
+        await clock.advance(0.1)
+        await fake.until(lambda: bool(fake.drafts))
+        assert fake.drafts[0][2] == "Hello"
+        await stream.finish("Hello")
+
+
+@pytest.mark.parametrize("text", [" \n", "x" + " " * 5_000])
+async def test_a_blank_draft_is_not_sent(fake: FakeTelegram, channel: TelegramChannel, text: str) -> None:
+    stream = await channel.begin(place())
+    assert stream is not None
+    await stream.update(text)
+    await stream.update("Hello")
+    await fake.until(lambda: bool(fake.drafts))
+    await stream.finish("Hello")
+    assert [shown for _, _, shown in fake.drafts] == ["Hello"]
+
+
+@pytest.mark.parametrize("how", [{"status": 502}, {"drop": True}])
 async def test_a_lost_draft_is_no_reason_to_give_drafts_up(
     fake: FakeTelegram, channel: TelegramChannel, how: How
 ) -> None:

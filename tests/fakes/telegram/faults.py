@@ -15,6 +15,7 @@ class How(TypedDict, total=False):
     status: int
     description: str
     parameters: Obj
+    page: str
     effect: bool
     drop: bool
     hold: asyncio.Event
@@ -26,14 +27,16 @@ class How(TypedDict, total=False):
 class Fault:
     """Spoils calls of ``method``: the first ``after`` pass, then ``times`` are spoilt (None: all).
 
-    ``status`` with ``description`` is the server's refusal. ``effect`` lets the call do its work first; ``drop`` cuts
-    the connection instead of an answer; ``hold`` answers nothing until it is set.
+    ``status`` with ``description`` is the server's refusal; a ``page`` comes in its place, as it is. ``effect`` lets
+    the call do its work first; ``drop`` cuts the connection instead of an answer; ``hold`` answers nothing until it
+    is set.
     """
 
     method: str
     status: int = 200
     description: str = ""
     parameters: Obj = field(default_factory=dict)
+    page: str | None = None
     effect: bool = False
     drop: bool = False
     hold: asyncio.Event | None = None

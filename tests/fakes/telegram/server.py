@@ -62,6 +62,8 @@ class FakeTelegram:
         self.said: list[Said] = []
         self.drafts: list[tuple[int, int, str]] = []
         self.offers_drafts = True
+        self.draftless: set[int] = set()
+        """Chats that take no drafts."""
         self.menus: dict[str | None, list[Obj]] = {}
         self.files: dict[str, tuple[str, bytes]] = {}
         self.blocked: set[int] = set()
@@ -168,8 +170,9 @@ class FakeTelegram:
         if fault.drop:
             assert request.transport is not None
             request.transport.abort()
-        if fault.status == 502:
-            return web.Response(status=502, text="<html><h1>502 Bad Gateway</h1></html>", content_type="text/html")
+        page = "<html><h1>502 Bad Gateway</h1></html>" if fault.status == 502 else fault.page
+        if page is not None:
+            return web.Response(status=fault.status, text=page, content_type="text/html")
         return await self._answer(call) if fault.status == 200 and not fault.drop else _json(fault.body)
 
     async def _tell(self) -> None:
@@ -244,7 +247,9 @@ class FakeTelegram:
         chat, text = self._writable(params)
         draft = int(str(params["draft_id"]))
         if not self.offers_drafts or chat < 0 or draft == 0:
-            raise Refusal(400, "Bad Request: method is not available for this chat")
+            raise Refusal(404, "Not Found") if not self.offers_drafts else Refusal(400, "Bad Request: draft refused")
+        if chat in self.draftless:
+            raise Refusal(400, "Bad Request: TEXTDRAFT_PEER_INVALID")
         self.drafts.append((chat, draft, text))
         return True
 
