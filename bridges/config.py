@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,6 +19,7 @@ import msgspec
 import platformdirs
 
 from bridges.config_error import ConfigError, Wrong, explain
+from bridges.ids import can_match
 from bridges.listen import Listen
 from bridges.secret import Places, Secret, secrets_in
 from commands.folders import is_absolute
@@ -29,18 +29,6 @@ from i18n import Key, Language
 APP: Final = "harness-im"
 VARIABLE: Final = "HARNESS_IM_CONFIG"
 MAX_BYTES: Final = 1024 * 1024
-
-
-def _is_id(text: str) -> bool:
-    """Whether an exact comparison could ever match: no blanks around it, nothing invisible in it.
-
-    ``*`` is refused: it looks like "everyone" and would be nobody.
-    """
-    return (
-        0 < len(text) <= 256
-        and text == text.strip() != "*"
-        and not any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for char in text)
-    )
 
 
 def _check_workspace(path: str | None) -> None:
@@ -107,6 +95,12 @@ class StateFile(Section, frozen=True, kw_only=True):
     path: Path = msgspec.field(default_factory=lambda: platformdirs.user_data_path(APP) / "state.db")
 
 
+class Log(Section, frozen=True, kw_only=True):
+    """``[log]``: how the lines on standard error look; ``json`` is one object a line."""
+
+    format: Literal["console", "json"] = "console"
+
+
 class Metrics(Section, frozen=True, kw_only=True):
     """``[metrics]``; absent means off. Without a login of its own it is for this machine only."""
 
@@ -142,7 +136,7 @@ class Access(Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in ("direct", "group", "commands", "owners"):
             rule: str | frozenset[str] = getattr(self, name)
-            if not isinstance(rule, str) and not all(map(_is_id, rule)):
+            if not isinstance(rule, str) and not all(map(can_match, rule)):
                 raise Wrong(name)
 
 
@@ -319,6 +313,7 @@ class Config(Section, frozen=True, kw_only=True):
     language: Language = Language.ZH
     harness: Harness = Harness()
     state: StateFile = msgspec.field(default_factory=StateFile)
+    log: Log = Log()
     metrics: Metrics | None = None
     summaries: Summaries = Summaries()
     bots: tuple[AnyBot, ...] = msgspec.field(name="bot", default=())

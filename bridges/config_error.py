@@ -46,6 +46,7 @@ _EXPECTED: Final[Mapping[str, str]] = (
         "busy": '"queue" | "steer"',
         "transport": '"cloud" | "linked"',
         "channel": '"weixin" | "feishu" | "dingtalk" | "wecom" | "qq" | "slack" | "telegram" | "discord" | "whatsapp"',
+        "format": '"console" | "json"',
         "name": '"A-Z a-z 0-9 _ . -" {1,64}',
         "direct": '"pairing" | "open" | ["ID", …]',
         "group": '"open" | ["ID", …]',

@@ -82,7 +82,7 @@ def run(options: Options) -> int:
     redact = Redactor(config.secrets())
     _leave_as_by_ctrl_c(signal.SIGTERM, signal.SIGHUP)
     try:
-        with _log(options, config) as log, logging_to(log, redact):
+        with _log(options, config) as log, logging_to(log, redact, as_json=config.log.format == "json"):
             return asyncio.run(_chat(options, config, words, redact))
     except KeyboardInterrupt:
         return INTERRUPTED

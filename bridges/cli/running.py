@@ -74,7 +74,7 @@ def serve_all(path: Path | None) -> int:
         click.echo(words(Key.RUN_NO_BOTS, path=locate(path, environment())), err=True)
         return MISUSED
     redact = Redactor(config.secrets())
-    with logging_to(sys.stderr, redact):
+    with logging_to(sys.stderr, redact, as_json=config.log.format == "json"):
         return asyncio.run(_run(config, path, words, redact))
 
 

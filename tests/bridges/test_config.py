@@ -30,6 +30,8 @@ url = "http://127.0.0.1:3080/?token=printed-token"
 workspace = "/srv/project"
 [state]
 path = "state/state.db"
+[log]
+format = "json"
 [metrics]
 listen = "127.0.0.1:9464"
 [[bot]]
@@ -117,6 +119,7 @@ def test_every_channel_and_every_key_is_read() -> None:
     assert not config.harness.embedded
     assert config.harness.address == Address("http://127.0.0.1:3080", "printed-token")
     assert config.state.path == Path("/nowhere/state/state.db")
+    assert config.log.format == "json"
     assert config.metrics is not None
     assert config.metrics.listen == Listen("127.0.0.1:9464")
     assert [bot.channel for bot in config.bots] == (
@@ -159,6 +162,7 @@ def test_without_any_file_a_host_of_our_own_is_started(tmp_path: Path, monkeypat
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     config = load(None, {})
     assert config.harness.embedded
+    assert config.log.format == "console"
     assert config.bots == ()
     assert config.state.path.name == "state.db"
     assert "harness-im" in config.state.path.parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import signal
 import time
 from collections.abc import AsyncIterator
@@ -250,3 +251,18 @@ async def test_a_host_that_is_away_is_told(host: FakeHarness, telegram: FakeTele
         assert await running.child.wait() == 1
     assert EN(Key.START_UNREACHABLE, address=host.base) in running.errors
     assert telegram.calls == []
+
+
+async def test_a_log_in_json_is_one_object_a_line(host: FakeHarness, telegram: FakeTelegram, tmp_path: Path) -> None:
+    config = configure(tmp_path, host, bot(telegram), bot(telegram, "lost", token="1:nobody-knows-this-token"))
+    config.write_text(f'{config.read_text()}\n[log]\nformat = "json"\n')
+    async with service(tmp_path, config) as running:
+        await running.ready()
+        running.child.send_signal(signal.SIGHUP)
+        await eventually(lambda: any("reloaded" in line for line in running.errors), SECONDS)
+        assert await running.stop() == 0
+    entries = [json.loads(line) for line in running.errors]
+    assert all({"timestamp", "level", "logger", "event"} <= entry.keys() for entry in entries)
+    by_event = {entry["event"]: entry for entry in entries}
+    assert by_event["stopped"]["bot"] == "telegram/lost"
+    assert by_event["reloaded"]["new"] == []
