@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bridges.message import AnswerStream, Limits, NotSent, ReplyTarget, RetryAfter, SendOutcome, Sent
+from bridges.message import AnswerStream, Limits, NotSent, ReplyTarget, RetryAfter, SendOutcome, Sent, SentId
 from bridges.state import Phase, Turn
 from bridges.state.turns import SqliteTurns
 from commands.model import Outcome
 from i18n import Key, Language, Words
-from tests.bridges.bench import EditingChannel, Stream, StreamingChannel, bench
+from tests.bridges.bench import EditingChannel, Setup, Stream, StreamingChannel, bench, eventually
+from tests.fakes.clock import FakeClock
 from tests.fakes.harness import FakeHarness, say
 
 
@@ -47,6 +49,42 @@ async def test_a_first_message_that_had_to_wait_is_tried_again_with_more_text(
         second.set()
         await channel.until(lambda: bool(desk.outcomes))
         assert channel.texts == ["Hello there again"]
+
+
+async def test_an_edit_that_has_to_wait_holds_the_next_ones_back_as_long(host: FakeHarness, tmp_path: Path) -> None:
+    class Strict(EditingChannel):
+        def __init__(self) -> None:
+            super().__init__()
+            self.tried: list[str] = []
+
+        async def edit(self, target: ReplyTarget, message: SentId, text: str) -> SendOutcome:
+            self.tried.append(text)
+            return RetryAfter(7.0) if len(self.tried) == 1 else await super().edit(target, message, text)
+
+    clock, channel = FakeClock(), Strict()
+    channel.pace = 1.0
+    holds = [asyncio.Event() for _ in range(3)]
+    host.model.script(say("1", holds[0], "2", holds[1], "3", holds[2], "4"))
+    async with bench(host, tmp_path, channel, Setup(clock=clock)) as desk:
+        await desk.say("hi")
+        await channel.until(lambda: channel.texts == ["1"])
+        holds[0].set()
+        await _until_shown(clock, lambda: channel.tried == ["12"], 2)
+        holds[1].set()
+        await clock.advance(6)
+        assert channel.tried == ["12"], "it was told to wait"
+        await _until_shown(clock, lambda: channel.texts == ["123"], 2)
+        holds[2].set()
+        await _until_shown(clock, lambda: channel.texts == ["1234"], 10)
+
+
+async def _until_shown(clock: FakeClock, shown: Callable[[], bool], seconds: int) -> None:
+    for _ in range(seconds * 10):
+        if shown():
+            return
+        await asyncio.sleep(0.01)
+        await clock.advance(0.1)
+    await eventually(shown)
 
 
 class NarrowChannel(StreamingChannel):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from wcwidth import iter_graphemes
 
 from bridges.message import Limits
-from bridges.split import split_answer, split_lossless
+from bridges.split import split_answer, split_lossless, whole
 from commands.budget import open_fence, utf16_length
 
 TEXTS = st.text(st.sampled_from("ab \n`~é字👨‍👩‍👧🇩🇪e\u0301"), max_size=400)
@@ -47,6 +47,20 @@ def test_a_fence_is_opened_again_as_it_was() -> None:
 @pytest.mark.parametrize("text", ["", "short", " "])
 def test_an_answer_that_fits_is_one_message(text: str) -> None:
     assert split_answer(text, LIMIT) == (text,)
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("a \ud83d\ude00 b", "a 😀 b"),
+        ("cut \ud83d", "cut \ufffd"),
+        ("\ude00 x \ud83d", "\ufffd x \ufffd"),
+        ("字", "字"),
+    ],
+)
+def test_halves_of_a_character_are_one_again_before_anything_is_sent(text: str, sent: str) -> None:
+    assert whole(text) == sent
+    assert split_lossless(text, LIMIT) == split_answer(text, LIMIT) == (sent,)
 
 
 def test_bytes_are_counted_where_the_platform_counts_bytes() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridges.config import Access
+from bridges.log import Redactor
 from bridges.message import Acceptance
 from commands.batch import LIMIT
 from commands.catalog import COMMANDS
@@ -23,6 +24,14 @@ from tests.contract.desk import Desk, desk_at
 from tests.contract.platform import Row, Trait
 from tests.fakes.harness import FakeHarness, Tool, ask, question, say
 from tests.fakes.waiting import eventually
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was told in confidence while a case ran: no log may hold it."""
+
+    secrets: set[str]
+    texts: set[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +47,17 @@ class Case:
         suffix = "" if self.language is Language.EN else f"_{self.language}"
         return self.run.__name__ + suffix
 
-    async def on(self, row: Row, generation: Generation, folder: Path) -> None:
-        """Run it on a row, before a fake host of this generation; ``folder`` is for the state."""
-        async with (
-            row.platform() as platform,
-            FakeHarness(generation) as host,
-            desk_at(host, platform, folder, self.language) as desk,
-        ):
-            await self.run(desk)
+    async def on(self, row: Row, generation: Generation, folder: Path, redact: Redactor | None = None) -> Told:
+        """Run it on a row, before a fake host of this generation; ``folder`` is for the state.
+
+        ``redact`` is the log's, where there is one.
+        """
+        redact = redact or Redactor()
+        async with row.platform() as platform, FakeHarness(generation) as host:
+            redact.keep(platform.secrets())
+            async with desk_at(host, platform, folder, self.language, redact) as desk:
+                await self.run(desk)
+            return Told(platform.secrets() | {host.login.token}, desk.said)
 
 
 CASES: list[Case] = []
@@ -249,6 +261,12 @@ async def a_long_answer_comes_whole_and_in_order(desk: Desk) -> None:
     heard = await desk.ask("hi")
     assert len(heard) > 1
     assert "".join(heard).split() == text.split()
+
+
+@case()
+async def a_character_cut_in_two_on_its_way_arrives_whole(desk: Desk) -> None:
+    desk.host.model.script(say("cut \ud83d", "\ude00, and lost \ud83d"))
+    assert await desk.ask("hi") == ["cut 😀, and lost \ufffd"]
 
 
 # -- while a task runs -------------------------------------------------------------------------------------------------
