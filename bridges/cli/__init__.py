@@ -7,7 +7,9 @@ import click
 from bridges.cli.bots import bots, sessions
 from bridges.cli.chat import chat
 from bridges.cli.doctor import doctor
+from bridges.cli.health import health
 from bridges.cli.history import history, mcp
+from bridges.cli.init import init
 from bridges.cli.login import login
 from bridges.cli.pair import pair
 from bridges.cli.reload import reload
@@ -25,8 +27,10 @@ def main() -> None:
 main.add_command(bots)
 main.add_command(chat)
 main.add_command(doctor)
+main.add_command(init)
 main.add_command(login)
 main.add_command(pair)
+main.add_command(health)
 main.add_command(history)
 main.add_command(mcp)
 main.add_command(reload)

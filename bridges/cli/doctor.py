@@ -10,8 +10,10 @@ import click
 @click.command()
 @click.option("--config", type=click.Path(path_type=Path), metavar="PATH", help="Read this configuration file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def doctor(*, config: Path | None, as_json: bool) -> None:
+@click.option("--offline", is_flag=True, help="Do not connect to the platforms.")
+@click.option("--login", is_flag=True, help="Log in also where that pushes out a running bot (WeCom).")
+def doctor(*, config: Path | None, as_json: bool, offline: bool, login: bool) -> None:
     """Examine installation, configuration, state, Harness and platforms; exit code 1 when something is wrong."""
-    from bridges.cli.examination.report import report  # noqa: PLC0415 - only now, so that --help is quick
+    from bridges.cli.examination.report import Reach, report  # noqa: PLC0415 - only now, so that --help is quick
 
-    raise SystemExit(report(config, as_json=as_json))
+    raise SystemExit(report(config, as_json=as_json, reach=Reach(platforms=not offline, log_in=login)))

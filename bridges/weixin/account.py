@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
+
+from bridges import private_file
 
 NAME: Final = "weixin-accounts.json"
 KEPT: Final = 10
@@ -61,22 +61,8 @@ class Accounts:
     def save(self, account: Account) -> None:
         """Write the account as the newest, in the place of an older login of the same bot. Raises OSError.
 
-        The file is complete and private at every moment: written beside, flushed, then moved over.
+        The file is complete and private at every moment.
         """
         others = [known for known in self.read() if known.id != account.id]
         data = msgspec.json.encode([*others, account][-KEPT:])
-        self.folder.mkdir(0o700, parents=True, exist_ok=True)
-        beside = self.folder / f".{NAME}.{secrets.token_hex(4)}"
-        try:
-            with os.fdopen(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(self.path)
-        finally:
-            beside.unlink(missing_ok=True)
-        folder = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        private_file.write(self.path, data)

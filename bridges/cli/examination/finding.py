@@ -15,6 +15,7 @@ class Check(StrEnum):
     STATE = "state"
     HARNESS = "harness"
     ENDPOINT = "endpoint"
+    PLATFORM = "platform"
     CLOCK = "clock"
     PACKAGE = "package"
 

@@ -55,13 +55,17 @@ async def host(config: Config, clock: Clock, words: Words) -> Finding:
     return Finding(Check.HARNESS, address.base, Level.OK, told.rstrip())
 
 
-async def endpoints(config: Config, clock: Clock, words: Words) -> Sequence[Finding]:
-    """Knock at every address the bots use, without a login, and compare the time there with ours."""
-    platforms = list(dict.fromkeys(address for bot in config.bots for address in addresses(bot)))
+async def endpoints(config: Config, clock: Clock, words: Words, *, platforms: bool = True) -> Sequence[Finding]:
+    """Knock at every address the bots use, without a login, and compare the time there with ours.
+
+    Without ``platforms`` only the host's clock is compared.
+    """
+    bots = config.bots if platforms else ()
+    knocked = list(dict.fromkeys(address for bot in bots for address in addresses(bot)))
     hosts = [config.harness.address.base] if config.harness.address else []
     async with http.new_session() as session:
-        answers = await asyncio.gather(*(_knock(session, clock, address) for address in [*platforms, *hosts]))
-    reached = [_reached(address, answer, words) for address, answer in zip(platforms, answers, strict=False)]
+        answers = await asyncio.gather(*(_knock(session, clock, address) for address in [*knocked, *hosts]))
+    reached = [_reached(address, answer, words) for address, answer in zip(knocked, answers, strict=False)]
     return [*reached, _clock([each for each in answers if isinstance(each, Answered)], words)]
 
 

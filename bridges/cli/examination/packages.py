@@ -64,10 +64,21 @@ def needed(extra: str) -> list[str]:
     return [match[1] for match in found if match]
 
 
-async def _package(name: str, extra: str, words: Words) -> Finding:
+def missing(extra: str) -> bool:
+    """Return whether something that an extra of ours brings is not installed."""
+    return any(_version(name) is None for name in needed(extra))
+
+
+def _version(name: str) -> str | None:
     try:
-        version = metadata.version(name)
+        return metadata.version(name)
     except metadata.PackageNotFoundError:
+        return None
+
+
+async def _package(name: str, extra: str, words: Words) -> Finding:
+    version = _version(name)
+    if version is None:
         return Finding(Check.PACKAGE, name, Level.WRONG, words(Key.DOCTOR_NOT_INSTALLED, extra=extra))
     cost = await measure(_modules(name))
     if cost is None:

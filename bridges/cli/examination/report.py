@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 import click
 
-from bridges.cli.examination import files, network, packages
+from bridges.cli.examination import files, network, packages, platforms
 from bridges.cli.examination.finding import Check, Finding, Level
 from bridges.cli.table import rendered
 from bridges.config import Config, environment, load, locate
@@ -31,12 +32,21 @@ _NAMES: Final = {
     Check.STATE: Key.DOCTOR_STATE_FILE,
     Check.HARNESS: Key.DOCTOR_HOST,
     Check.ENDPOINT: Key.DOCTOR_ENDPOINT,
+    Check.PLATFORM: Key.DOCTOR_PLATFORM,
     Check.CLOCK: Key.DOCTOR_TIME,
     Check.PACKAGE: Key.DOCTOR_SDK,
 }
 
 
-def report(path: Path | None, *, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far the examination goes: to the platforms, and there to what ends a running bot's connection."""
+
+    platforms: bool = True
+    log_in: bool = False
+
+
+def report(path: Path | None, *, as_json: bool, reach: Reach) -> int:
     """Examine and print; return 0, or 1 when something is wrong."""
     environ = environment()
     words, redact = Words(Language.ZH), Redactor()
@@ -48,21 +58,32 @@ def report(path: Path | None, *, as_json: bool) -> int:
     else:
         words, redact = Words(config.language), Redactor(config.secrets())
         file = locate(path, environ)
-        with logging_to(sys.stderr, redact):
-            findings = asyncio.run(_examine(config, file, Places(environ, file.absolute().parent), words))
+        places = Places(environ, file.absolute().parent)
+        with logging_to(sys.stderr, redact, level=logging.ERROR):
+            findings = asyncio.run(_examine(config, file, places, words, reach, redact))
     click.echo(redact(_as_json(findings) if as_json else _as_table(findings, words)))
     return 1 if _wrong(findings) else 0
 
 
-async def _examine(config: Config, file: Path, places: Places, words: Words) -> list[Finding]:
+async def _examine(
+    config: Config, file: Path, places: Places, words: Words, reach: Reach, redact: Redactor
+) -> list[Finding]:
+    around = platforms.surroundings(config, SYSTEM_CLOCK, redact.hide)
+    host, knocks, looks = await asyncio.gather(
+        network.host(config, SYSTEM_CLOCK, words),
+        network.endpoints(config, SYSTEM_CLOCK, words, platforms=reach.platforms),
+        platforms.platforms(config, around, words, log_in=reach.log_in)
+        if reach.platforms
+        else platforms.skipped(config, words),
+    )
     return [
         packages.installation(words),
         files.configuration(config, file, words),
         *files.secrets(config, words),
         *files.secret_files(file, places, words),
         files.state(config.state.path, words),
-        await network.host(config, SYSTEM_CLOCK, words),
-        *await network.endpoints(config, SYSTEM_CLOCK, words),
+        host,
+        *sorted([*knocks, *looks], key=lambda finding: list(Check).index(finding.check)),
         *await packages.packages(config, words),
     ]
 

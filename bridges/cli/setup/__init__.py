@@ -1,0 +1,1 @@
+"""What ``harness-im init`` does: asks, checks at the platforms, and writes everything at the end, or nothing."""
