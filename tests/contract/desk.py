@@ -9,8 +9,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from bridges.app import Parts
+from bridges.channels import Surroundings
 from bridges.config import Access
 from bridges.intake import Policy
+from bridges.log import Redactor
 from bridges.message import Acceptance, EventId, InboundMessage
 from bridges.observer import Observer
 from bridges.serve import ServedBot
@@ -20,7 +22,7 @@ from bridges.supervise import Health, Link
 from commands.model import ChatKey, ChatKind, Outcome
 from harness_client.address import Address
 from harness_client.client import HarnessClient
-from harness_client.clock import SystemClock
+from harness_client.clock import Clock, SystemClock
 from harness_client.types import SessionId
 from i18n import Language, Words
 from tests.contract.platform import Platform
@@ -49,6 +51,9 @@ class SwiftClock(SystemClock):
         return asyncio.timeout(max(0.0, seconds) / 2)
 
 
+SWIFT_CLOCK = SwiftClock()
+
+
 class Seat:
     """A bot on a platform, whatever host it talks to."""
 
@@ -61,6 +66,7 @@ class Seat:
         self.language = language
         self.words = Words(language)
         self.access = Access(direct=frozenset({platform.member}), group=frozenset({platform.member}))
+        self.redact = Redactor()
         self.accepted: list[tuple[InboundMessage, Acceptance]] = []
         self.outcomes: dict[EventId, Outcome] = {}
 
@@ -74,6 +80,12 @@ class Seat:
     @property
     def acceptances(self) -> Counter[Acceptance]:
         return Counter(acceptance for _, acceptance in self.accepted)
+
+    @property
+    def said(self) -> set[str]:
+        """Everything that was said, by whomever."""
+        heard = {text for who in (None, self.platform.stranger) for text in self.platform.heard(sender=who)}
+        return heard | {message.text for message, _ in self.accepted} | set(self.platform.glimpsed())
 
     @property
     def chat(self) -> ChatKey:
@@ -92,19 +104,21 @@ class Seat:
         await eventually(lambda: self.acceptances[Acceptance.ACCEPTED] == len(self.outcomes), self.patience)
 
     @asynccontextmanager
-    async def served(self, harness: HarnessClient, workspace: str) -> AsyncIterator[None]:
-        """Serve the bot as ``run`` does; yields once it is connected."""
-        clock = SwiftClock()
+    async def served(
+        self, harness: HarnessClient, workspace: str, clock: Clock = SWIFT_CLOCK
+    ) -> AsyncIterator[ServedBot]:
+        """Serve the bot as ``run`` does; yields it once it is connected."""
         parts = Parts(harness, self.state, self.language, workspace, clock)
-        channel, policy = self.platform.channel(clock), Policy(lambda: self.access)
-        bot = ServedBot(parts, self.platform.bot, channel, policy, redact=str, observer=self.observer)
+        around = Surroundings(self.state.cursors(self.platform.bot), clock, self.redact.hide)
+        channel, policy = self.platform.channel(around), Policy(lambda: self.access)
+        bot = ServedBot(parts, self.platform.bot, channel, policy, redact=self.redact, observer=self.observer)
         stop = asyncio.Event()
         serving = asyncio.create_task(bot.serve(stop))
         try:
             await eventually(lambda: bot.health.link is Link.UP or bool(bot.health.error))
             if bot.health.link is not Link.UP:
                 raise NotConnected(bot.health)
-            yield
+            yield bot
         finally:
             stop.set()
             await serving
@@ -137,9 +151,14 @@ class Desk(Seat):
 
 
 @asynccontextmanager
-async def desk_at(host: FakeHarness, platform: Platform, folder: Path, language: Language) -> AsyncIterator[Desk]:
-    """Serve one bot on the platform; yields once it is connected."""
-    async with open_state(folder / "state.db") as state, HarnessClient(Address.parse(host.url)) as harness:
+async def desk_at(
+    host: FakeHarness, platform: Platform, folder: Path, language: Language, redact: Redactor | None = None
+) -> AsyncIterator[Desk]:
+    """Serve one bot on the platform; yields once it is connected. ``redact`` is the log's, where there is one."""
+    address = Address.parse(host.url)
+    async with open_state(folder / "state.db") as state, HarnessClient(address) as harness:
         desk = Desk(host, platform, state, language)
+        desk.redact = redact or desk.redact
+        desk.redact.keep([address.token or ""])
         async with desk.served(harness, host.world.cwd):
             yield desk

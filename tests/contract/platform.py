@@ -6,10 +6,10 @@ from contextlib import AbstractAsyncContextManager
 from enum import StrEnum, auto
 from typing import Protocol
 
+from bridges.channels import Surroundings
 from bridges.message import Channel
 from bridges.state import BotKey
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import Clock
 
 
 class Trait(StrEnum):
@@ -35,6 +35,27 @@ class Trait(StrEnum):
     """As many messages as it takes may follow one message of a person."""
 
 
+class Trouble(StrEnum):
+    """What may go wrong on a platform's side: with the link at once, with the bot's next message when it is sent."""
+
+    CLOSE = auto()
+    """The link is ended in good order; a poll is answered by a proxy."""
+    RESET = auto()
+    """The link is cut."""
+    SILENCE = auto()
+    """The link stands, and nothing comes from the other side."""
+    BUSY = auto()
+    """The next message is refused: later."""
+    LOST = auto()
+    """The next message is taken, and the answer lost."""
+    BROKEN = auto()
+    """The next message meets a fault of the platform; whether it was taken is not said (it was not)."""
+    EXPIRED = auto()
+    """What the platform gave us for a time is over."""
+    NONSENSE = auto()
+    """Something arrives that cannot be understood."""
+
+
 class Platform(Protocol):
     """One simulated platform with two people and two chats: a direct one with each of them, and one group.
 
@@ -46,7 +67,7 @@ class Platform(Protocol):
     member: SenderId
     stranger: SenderId
 
-    def channel(self, clock: Clock) -> Channel:
+    def channel(self, around: Surroundings) -> Channel:
         """Return the product's channel as :func:`bridges.channels.build` makes it, pointed at this platform."""
 
     async def says(
@@ -80,11 +101,27 @@ class Platform(Protocol):
         """Refuse, for good, the ``nth`` message the bot sends from now on, counted from 1."""
 
 
+class Simulated(Platform, Protocol):
+    """A platform that breaks when it is told to, and tells its secrets."""
+
+    async def meets(self, trouble: Trouble, note: str) -> bool:
+        """Let it go wrong; False where this platform cannot. What it says in that case quotes ``note``."""
+
+    def heals(self) -> None:
+        """Let everything go well again."""
+
+    def secrets(self) -> set[str]:
+        """Return every secret there is by now: configured, or handed out by the platform."""
+
+    def forget(self) -> None:
+        """Forget what was said and done so far, that a long run does not grow by it."""
+
+
 class Row(Protocol):
     """What a module in :mod:`tests.contract.rows` offers."""
 
     LACKS: frozenset[Trait]
     """Only what the platform itself does not have: cases that need it are not in this row."""
 
-    def platform(self) -> AbstractAsyncContextManager[Platform]:
+    def platform(self) -> AbstractAsyncContextManager[Simulated]:
         """Open the platform; on leaving it nothing is left running."""

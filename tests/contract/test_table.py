@@ -10,8 +10,10 @@ from typing import get_args
 import pytest
 
 from bridges.config import AnyBot
+from bridges.log import Redactor
 from harness_client.types import Generation
 from tests.contract import rows
+from tests.contract.overheard import overheard
 from tests.contract.platform import Row
 from tests.contract.table import CASES, Case
 from tests.guards.sources import ROOT, texts
@@ -38,7 +40,10 @@ TABLE = [
 @pytest.mark.parametrize("generation", Generation)
 @pytest.mark.parametrize(("row", "case"), TABLE)
 async def test_table(row: Row, case: Case, generation: Generation, tmp_path: Path) -> None:
-    await case.on(row, generation, tmp_path)
+    redact = Redactor()
+    with overheard(redact, as_json=generation is Generation.MODERN) as log:
+        told = await case.on(row, generation, tmp_path, redact)
+    assert log.revealing(told) == []
 
 
 def test_every_channel_has_its_row() -> None:

@@ -19,11 +19,9 @@ from bridges.message import Channel
 from bridges.secret import Secret
 from bridges.state import BotKey
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import Clock
 from i18n import Key, Language
 from tests.bridges.bench import eventually
 from tests.contract.desk import desk_at
-from tests.contract.rows import Memory
 from tests.fakes.harness import FakeHarness
 from tests.fakes.telegram import GROUP_ID, TELLER, FakeTelegram, Obj
 from tests.fakes.telegram.updates import entities
@@ -67,9 +65,9 @@ class Crabline:
     member = SenderId("100001")
     stranger = SenderId("100002")
 
-    def channel(self, clock: Clock) -> Channel:
+    def channel(self, around: Surroundings) -> Channel:
         table = Telegram(name=self.bot.name, token=Secret(self.token), endpoints=Api(api=self.api))
-        return build(table, Surroundings(Memory(), clock, lambda _: None))
+        return build(table, around)
 
     async def says(
         self,

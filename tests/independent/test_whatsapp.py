@@ -21,11 +21,10 @@ from bridges.text.whatsapp import WhatsAppChannel
 from bridges.text.whatsapp_graph import Graph
 from bridges.text.whatsapp_parse import Route
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import SYSTEM_CLOCK, Clock
+from harness_client.clock import SYSTEM_CLOCK
 from i18n import Language
 from tests.bridges.bench import eventually
 from tests.contract.desk import desk_at
-from tests.contract.rows import Memory
 from tests.fakes.harness import FakeHarness
 from tests.fakes.whatsapp import APP_SECRET, NUMBER, VERIFY_TOKEN, FakeWhatsApp, Obj
 from tests.independent.installs import node_modules
@@ -49,7 +48,7 @@ class Crabline:
     member = SenderId("16505551234")
     stranger = SenderId("16505550000")
 
-    def channel(self, clock: Clock) -> Channel:
+    def channel(self, around: Surroundings) -> Channel:
         table = WhatsApp(
             name=self.bot.name,
             phone_number_id=Identifier(self.number),
@@ -59,7 +58,7 @@ class Crabline:
             listen=Listen("127.0.0.1:0"),
             endpoints=Api(api=self.api),
         )
-        channel = build(table, Surroundings(Memory(), clock, lambda _: None))
+        channel = build(table, around)
         assert isinstance(channel, WhatsAppChannel)
         self.ours = channel
         return channel

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from bridges.state import BotKey
 from bridges.text.whatsapp_sidecar import BAILEYS, Broken, Device
 from bridges.text.whatsapp_sidecar import started as sidecar_of
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import SYSTEM_CLOCK, Clock
+from harness_client.clock import SYSTEM_CLOCK
 from i18n import Language
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
@@ -48,9 +48,9 @@ class Crabline:
     member = SenderId("16505551234")
     stranger = SenderId("16505550000")
 
-    def channel(self, clock: Clock) -> Channel:
+    def channel(self, around: Surroundings) -> Channel:
         table = WhatsApp(name=self.bot.name, transport="linked", endpoints=Api(api=self.url))
-        return build(table, Surroundings(Memory(), clock, lambda _: None, self.data))
+        return build(table, replace(around, data=self.data))
 
     async def says(
         self,
@@ -148,7 +148,7 @@ async def test_a_message_that_was_not_taken_is_told_again_at_the_next_start(tmp_
     async with crabline(tmp_path) as platform:
         inbox = RecordingInbox()
         inbox.answers.append(OSError("disk full"))
-        channel = platform.channel(SYSTEM_CLOCK)
+        channel = platform.channel(Surroundings(Memory(), SYSTEM_CLOCK, lambda _: None))
         first = asyncio.create_task(channel.run(inbox))
         await inbox.until(lambda: inbox.ups == 1, 30)
         await platform.says("remember me")

@@ -12,12 +12,10 @@ from bridges.secret import Secret
 from bridges.state import BotKey
 from bridges.text.discord import DiscordChannel
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import Clock
-from tests.bridges.bench import eventually
-from tests.contract.platform import Platform, Trait
-from tests.contract.rows import Memory
+from tests.contract.platform import Simulated, Trait, Trouble
 from tests.fakes.discord import GENERAL, ME, TELLER, FakeDiscord, Obj, dm
 from tests.fakes.discord.payloads import is_direct
+from tests.fakes.waiting import eventually
 
 LACKS: frozenset[Trait] = frozenset()
 
@@ -37,8 +35,11 @@ def _carrying(kind: AttachmentKind) -> dict[str, object]:
     return {"attachments": [file]}
 
 
+_POST = r"POST /channels/\d+/messages$"
+
+
 class DiscordPlatform:
-    """See :class:`tests.contract.platform.Platform`. Its group is a text channel with the threads in it."""
+    """See :class:`tests.contract.platform.Simulated`. Its group is a text channel with the threads in it."""
 
     bot = BotKey("discord", "ops")
     member = SenderId(str(TELLER))
@@ -49,10 +50,10 @@ class DiscordPlatform:
         self._messages: dict[str, Obj] = {}
         self._channel: DiscordChannel | None = None
 
-    def channel(self, clock: Clock) -> Channel:
+    def channel(self, around: Surroundings) -> Channel:
         endpoints = DiscordEndpoints(api=self.fake.api, gateway=self.fake.gateway.url)
         table = Discord(name=self.bot.name, token=Secret(self.fake.token), endpoints=endpoints)
-        made = build(table, Surroundings(Memory(), clock, lambda _: None))
+        made = build(table, around)
         assert isinstance(made, DiscordChannel)
         self._channel = made
         return made
@@ -92,7 +93,41 @@ class DiscordPlatform:
         return [text for said in self.fake.said if said.channel == dm(TELLER) for text in said.texts]
 
     def refuse(self, nth: int) -> None:
-        self.fake.fail(r"POST /channels/\d+/messages$", status=400, code=20009, after=nth - 1)
+        self.fake.fail(_POST, status=400, code=20009, after=nth - 1)
+
+    async def meets(self, trouble: Trouble, note: str) -> bool:
+        match trouble:
+            case Trouble.CLOSE:
+                await self.fake.gateway.close(4000)
+            case Trouble.RESET:
+                self.fake.gateway.cut()
+            case Trouble.SILENCE:
+                self.fake.gateway.silent = True
+            case Trouble.BUSY:
+                body: Obj = {"message": note, "retry_after": 1.0, "global": False}
+                self.fake.fail(_POST, status=429, body=body, headers={"Retry-After": "1", "Via": "fake"})
+            case Trouble.LOST:
+                self.fake.fail(_POST, effect=True, drop=True)
+            case Trouble.BROKEN:
+                self.fake.fail(_POST, status=500, body={"message": note})
+            case Trouble.NONSENSE:
+                odd = self.fake.write.message(note, where=dm(int(self.member))) | {"type": note, "timestamp": note}
+                await self.fake.deliver(odd)
+            case _:
+                return False
+        return True
+
+    def heals(self) -> None:
+        self.fake.forgive()
+        self.fake.gateway.silent = False
+
+    def secrets(self) -> set[str]:
+        return {self.fake.token}
+
+    def forget(self) -> None:
+        for seen in (self.fake.said, self.fake.calls, self._messages):
+            seen.clear()
+        self.fake.gateway.forget()
 
     async def _deliver(self, message: Obj) -> None:
         await self.fake.deliver(message)
@@ -103,6 +138,6 @@ class DiscordPlatform:
 
 
 @asynccontextmanager
-async def platform() -> AsyncIterator[Platform]:
+async def platform() -> AsyncIterator[Simulated]:
     async with FakeDiscord() as fake:
         yield DiscordPlatform(fake)

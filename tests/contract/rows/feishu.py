@@ -12,9 +12,7 @@ from bridges.message import Channel
 from bridges.secret import Secret
 from bridges.state import BotKey
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import Clock
-from tests.contract.platform import Platform, Trait
-from tests.contract.rows import Memory
+from tests.contract.platform import Simulated, Trait, Trouble
 from tests.fakes.feishu import ALICE, APP_ID, BOT, GROUP, SECRET, FakeFeishu, Fault, Obj, mention, message, private
 
 LACKS: frozenset[Trait] = frozenset()
@@ -28,7 +26,7 @@ _PIECES: dict[AttachmentKind, Obj] = {
 
 
 class FeishuPlatform:
-    """See :class:`tests.contract.platform.Platform`."""
+    """See :class:`tests.contract.platform.Simulated`."""
 
     bot = BotKey("feishu", "ops")
     member = SenderId(ALICE)
@@ -38,14 +36,14 @@ class FeishuPlatform:
         self.fake = fake
         self._events: dict[str, Obj] = {}
 
-    def channel(self, clock: Clock) -> Channel:
+    def channel(self, around: Surroundings) -> Channel:
         table = Feishu(
             name=self.bot.name,
             app_id=Identifier(APP_ID),
             app_secret=Secret(SECRET),
             endpoints=Api(api=self.fake.url),
         )
-        return build(table, Surroundings(Memory(), clock, lambda _: None))
+        return build(table, around)
 
     async def says(
         self,
@@ -85,6 +83,38 @@ class FeishuPlatform:
     def refuse(self, nth: int) -> None:
         self.fake.fail("messages", *[None] * (nth - 1), Fault(status=400, code=230002))
 
+    async def meets(self, trouble: Trouble, note: str) -> bool:
+        match trouble:
+            case Trouble.CLOSE:
+                await self.fake.gateway.close()
+            case Trouble.RESET:
+                self.fake.gateway.cut()
+            case Trouble.BUSY:
+                slow = Fault(status=400, code=99991400, headers=(("x-ogw-ratelimit-reset", "1"),))
+                self.fake.fail("messages", slow)
+            case Trouble.LOST:
+                self.fake.fail("messages", Fault(accepted=True, drop=True))
+            case Trouble.BROKEN:
+                self.fake.fail("messages", Fault(status=500, body=note.encode()))
+            case Trouble.EXPIRED:
+                self.fake.valid.clear()
+            case Trouble.NONSENSE:
+                await self.fake.deliver({"schema": "2.0", "header": note, "event": note})
+            case _:
+                return False
+        return True
+
+    def heals(self) -> None:
+        self.fake.faults.clear()
+        self.fake.gateway.pending.clear()
+
+    def secrets(self) -> set[str]:
+        return {SECRET, *self.fake.tokens, *self.fake.gateway.tickets}
+
+    def forget(self) -> None:
+        for seen in (self.fake.shown, self.fake.calls, self.fake.cards, self.fake.withdrawn, self._events):
+            seen.clear()
+
     async def _deliver(self, event: Obj) -> None:
         delivery = await self.fake.deliver(event)
         await asyncio.wait_for(delivery.acknowledged.wait(), 10)
@@ -92,7 +122,7 @@ class FeishuPlatform:
 
 
 @asynccontextmanager
-async def platform() -> AsyncIterator[Platform]:
+async def platform() -> AsyncIterator[Simulated]:
     async with FakeFeishu() as fake:
         yield FeishuPlatform(fake)
         assert not fake.violations

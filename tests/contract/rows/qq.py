@@ -8,15 +8,13 @@ from contextlib import asynccontextmanager
 
 from bridges.channels import Surroundings, build
 from bridges.config import QQ, Identifier, QQEndpoints
-from bridges.message import Channel
+from bridges.message import Channel, Cursors
 from bridges.secret import Secret
 from bridges.state import BotKey
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import Clock
-from tests.bridges.bench import eventually
-from tests.contract.platform import Platform, Trait
-from tests.contract.rows import Memory
+from tests.contract.platform import Simulated, Trait, Trouble
 from tests.fakes.qq import APP_ID, BOT_ID, SECRET, FakeQQ, Fault, Obj
+from tests.fakes.waiting import eventually
 
 LACKS = frozenset({Trait.STREAMING, Trait.ENDLESS})
 GROUP = "group-openid"
@@ -31,7 +29,7 @@ _TYPES = {
 
 
 class QQPlatform:
-    """See :class:`tests.contract.platform.Platform`."""
+    """See :class:`tests.contract.platform.Simulated`."""
 
     bot = BotKey("qq", "ops")
     member = SenderId("member-openid")
@@ -39,17 +37,18 @@ class QQPlatform:
 
     def __init__(self, fake: FakeQQ) -> None:
         self.fake = fake
-        self._memory = Memory()
+        self._cursors: Cursors | None = None
         self._events: dict[str, Obj] = {}
 
-    def channel(self, clock: Clock) -> Channel:
+    def channel(self, around: Surroundings) -> Channel:
         table = QQ(
             name=self.bot.name,
             app_id=Identifier(APP_ID),
             client_secret=Secret(SECRET),
             endpoints=QQEndpoints(api=self.fake.url, token=self.fake.url),
         )
-        return build(table, Surroundings(self._memory, clock, lambda _: None))
+        self._cursors = around.cursors
+        return build(table, around)
 
     async def says(
         self,
@@ -93,13 +92,50 @@ class QQPlatform:
     def refuse(self, nth: int) -> None:
         self.fake.fail("messages", *[None] * (nth - 1), Fault(status=400, code=40034999))
 
+    async def meets(self, trouble: Trouble, note: str) -> bool:
+        match trouble:
+            case Trouble.CLOSE:
+                await self.fake.gateway.close(4009)
+            case Trouble.RESET:
+                self.fake.gateway.abort()
+            case Trouble.SILENCE:
+                self.fake.gateway.silent_heart = True
+            case Trouble.BUSY:
+                self.fake.fail("messages", Fault(status=429, headers=(("Retry-After", "1"),)))
+            case Trouble.LOST:
+                self.fake.fail("messages", Fault(accepted=True, drop=True))
+            case Trouble.BROKEN:
+                self.fake.fail("messages", Fault(status=500, body=note.encode()))
+            case Trouble.EXPIRED:
+                self.fake.revoke()
+            case Trouble.NONSENSE:
+                await self.fake.gateway.dispatch("C2C_MESSAGE_CREATE", {"id": 7, "author": note, "content": note})
+        return True
+
+    def heals(self) -> None:
+        self.fake.faults.clear()
+        self.fake.gateway.silent_heart = False
+
+    def secrets(self) -> set[str]:
+        return {SECRET, *self.fake.tokens}
+
+    def forget(self) -> None:
+        gateway = self.fake.gateway
+        for seen in (self.fake.sent, self.fake.calls, gateway.identified, gateway.resumed, gateway.beats, self._events):
+            seen.clear()
+
     async def _deliver(self, event: Obj) -> None:
         number = await self.fake.deliver(event)
-        await eventually(lambda: json.loads(self._memory.values.get("session", b'{"seq": 0}'))["seq"] >= number)
+
+        async def read() -> bool:
+            assert self._cursors is not None
+            return int(json.loads(await self._cursors.load("session") or b'{"seq": 0}')["seq"]) >= number
+
+        await eventually(read)
 
 
 @asynccontextmanager
-async def platform() -> AsyncIterator[Platform]:
+async def platform() -> AsyncIterator[Simulated]:
     async with FakeQQ() as fake:
         yield QQPlatform(fake)
         assert not fake.violations

@@ -12,9 +12,7 @@ from bridges.message import Channel
 from bridges.secret import Secret
 from bridges.state import BotKey
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import Clock
-from tests.contract.platform import Platform, Trait
-from tests.contract.rows import Memory
+from tests.contract.platform import Simulated, Trait, Trouble
 from tests.fakes.slack import BOT_ID, BOT_USER, CHANNEL, TELLER, FakeSlack, Obj, direct
 from tests.fakes.slack.socket import Envelope
 
@@ -30,7 +28,7 @@ _TYPES = {
 
 
 class SlackPlatform:
-    """See :class:`tests.contract.platform.Platform`."""
+    """See :class:`tests.contract.platform.Simulated`."""
 
     bot = BotKey("slack", "ops")
     member = SenderId(TELLER)
@@ -40,14 +38,14 @@ class SlackPlatform:
         self.fake = fake
         self._envelopes: dict[str, Envelope] = {}
 
-    def channel(self, clock: Clock) -> Channel:
+    def channel(self, around: Surroundings) -> Channel:
         table = Slack(
             name=self.bot.name,
             bot_token=Secret(self.fake.bot_token),
             app_token=Secret(self.fake.app_token),
             endpoints=Api(api=self.fake.api),
         )
-        return build(table, Surroundings(Memory(), clock, lambda _: None))
+        return build(table, around)
 
     async def says(
         self,
@@ -92,6 +90,38 @@ class SlackPlatform:
     def refuse(self, nth: int) -> None:
         self.fake.fail("chat.postMessage", error="restricted_action", after=nth - 1)
 
+    async def meets(self, trouble: Trouble, note: str) -> bool:
+        match trouble:
+            case Trouble.CLOSE:
+                await self.fake.sockets.close()
+            case Trouble.RESET:
+                self.fake.sockets.cut()
+            case Trouble.SILENCE:
+                self.fake.sockets.deaf = True
+            case Trouble.BUSY:
+                self.fake.fail("chat.postMessage", error="ratelimited", status=429, headers={"Retry-After": "1"})
+            case Trouble.LOST:
+                self.fake.fail("chat.postMessage", effect=True, drop=True)
+            case Trouble.BROKEN:
+                self.fake.fail("chat.postMessage", error=note, status=500)
+            case Trouble.NONSENSE:
+                odd = self.fake.write.message(note) | {"channel": 7, "user": [note], "ts": note}
+                await self.fake.taken(await self.fake.deliver(odd))
+            case _:
+                return False
+        return True
+
+    def heals(self) -> None:
+        self.fake.forgive()
+        self.fake.sockets.deaf = False
+
+    def secrets(self) -> set[str]:
+        return {self.fake.bot_token, self.fake.app_token, *self.fake.sockets.tickets, *self.fake.hooks}
+
+    def forget(self) -> None:
+        for seen in (self.fake.said, self.fake.calls, self.fake.sockets.envelopes, self._envelopes):
+            seen.clear()
+
 
 def _file(mimetype: str) -> Obj:
     return {
@@ -104,6 +134,6 @@ def _file(mimetype: str) -> Obj:
 
 
 @asynccontextmanager
-async def platform() -> AsyncIterator[Platform]:
+async def platform() -> AsyncIterator[Simulated]:
     async with FakeSlack() as fake:
         yield SlackPlatform(fake)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,9 +12,7 @@ from bridges.message import Channel
 from bridges.secret import Secret
 from bridges.state import BotKey
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import Clock
-from tests.contract.platform import Platform, Trait
-from tests.contract.rows import Memory
+from tests.contract.platform import Simulated, Trait, Trouble
 from tests.fakes.telegram import GROUP_ID, ME, TELLER, FakeTelegram, Obj
 from tests.fakes.telegram.updates import entities, private, supergroup
 
@@ -36,8 +35,12 @@ _FILES: dict[AttachmentKind, Obj] = {
 }  # fmt: skip
 
 
+_SILENCE = asyncio.Event()
+"""Never set."""
+
+
 class TelegramPlatform:
-    """See :class:`tests.contract.platform.Platform`."""
+    """See :class:`tests.contract.platform.Simulated`."""
 
     bot = BotKey("telegram", "ops")
     member = SenderId(str(TELLER))
@@ -47,9 +50,9 @@ class TelegramPlatform:
         self.fake = fake
         self._updates: dict[str, Obj] = {}
 
-    def channel(self, clock: Clock) -> Channel:
+    def channel(self, around: Surroundings) -> Channel:
         table = Telegram(name=self.bot.name, token=Secret(self.fake.token), endpoints=Api(api=self.fake.api))
-        return build(table, Surroundings(Memory(), clock, lambda _: None))
+        return build(table, around)
 
     async def says(
         self,
@@ -91,12 +94,42 @@ class TelegramPlatform:
     def refuse(self, nth: int) -> None:
         self.fake.fail("sendMessage", status=400, description="Bad Request: not enough rights", after=nth - 1)
 
+    async def meets(self, trouble: Trouble, note: str) -> bool:
+        match trouble:
+            case Trouble.CLOSE:
+                self.fake.fail("getUpdates", status=502)
+            case Trouble.RESET:
+                self.fake.fail("getUpdates", drop=True)
+            case Trouble.SILENCE:
+                self.fake.fail("getUpdates", hold=_SILENCE)
+            case Trouble.BUSY:
+                self.fake.fail("sendMessage", status=429, description=note, parameters={"retry_after": 1})
+            case Trouble.LOST:
+                self.fake.fail("sendMessage", effect=True, drop=True)
+            case Trouble.BROKEN:
+                self.fake.fail("sendMessage", status=500, description=note)
+            case Trouble.NONSENSE:
+                await self.fake.deliver(self.fake.write.update({"message_id": note, "chat": note, "text": note}))
+            case _:
+                return False
+        return True
+
+    def heals(self) -> None:
+        self.fake.forgive()
+
+    def secrets(self) -> set[str]:
+        return {self.fake.token}
+
+    def forget(self) -> None:
+        for seen in (self.fake.said, self.fake.calls, self.fake.drafts, self._updates):
+            seen.clear()
+
     async def _deliver(self, update: Obj) -> None:
         await self.fake.deliver(update)
         await self.fake.taken(update)
 
 
 @asynccontextmanager
-async def platform() -> AsyncIterator[Platform]:
+async def platform() -> AsyncIterator[Simulated]:
     async with FakeTelegram() as fake:
         yield TelegramPlatform(fake)

@@ -12,13 +12,13 @@ from contextlib import asynccontextmanager
 from typing import BinaryIO
 
 from bridges.access import OPERATOR
+from bridges.channels import Surroundings
 from bridges.message import Channel
 from bridges.state import BotKey
 from bridges.terminal.chat import CHAT
 from bridges.terminal.script import ScriptChannel, as_json
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import Clock
-from tests.contract.platform import Platform, Trait
+from tests.contract.platform import Simulated, Trait, Trouble
 
 LACKS = frozenset({
     Trait.GROUPS, Trait.STRANGERS, Trait.ATTACHMENTS, Trait.REDELIVERY, Trait.ECHO, Trait.REFUSALS, Trait.STREAMING,
@@ -28,7 +28,7 @@ LACKS = frozenset({
 
 
 class TerminalPlatform:
-    """See :class:`tests.contract.platform.Platform`. Whoever sits at the terminal is alone there."""
+    """See :class:`tests.contract.platform.Simulated`. Whoever sits at the terminal is alone there."""
 
     bot = BotKey(CHAT.channel, CHAT.bot)
     member = OPERATOR
@@ -38,8 +38,8 @@ class TerminalPlatform:
         self._lines: asyncio.Queue[str] = asyncio.Queue()
         self._out = out.fileno()
 
-    def channel(self, clock: Clock) -> Channel:
-        del clock
+    def channel(self, around: Surroundings) -> Channel:
+        del around
         return ScriptChannel(self._typed(), self._out, as_json, lambda: str(uuid.uuid4()))
 
     async def _typed(self) -> AsyncIterator[str]:
@@ -78,8 +78,20 @@ class TerminalPlatform:
     def refuse(self, nth: int) -> None:
         raise AssertionError("a pipe takes everything")
 
+    async def meets(self, trouble: Trouble, note: str) -> bool:
+        return False
+
+    def heals(self) -> None:
+        """Nothing was wrong."""
+
+    def secrets(self) -> set[str]:
+        return set()
+
+    def forget(self) -> None:
+        """What was printed stays."""
+
 
 @asynccontextmanager
-async def platform() -> AsyncIterator[Platform]:
+async def platform() -> AsyncIterator[Simulated]:
     with tempfile.TemporaryFile() as out:
         yield TerminalPlatform(out)

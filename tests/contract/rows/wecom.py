@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,10 +13,8 @@ from bridges.secret import Secret
 from bridges.state import BotKey
 from bridges.wecom.channel import WeComChannel
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import Clock
-from tests.bridges.bench import eventually
-from tests.contract.platform import Platform, Trait
-from tests.contract.rows import Memory
+from tests.contract.platform import Simulated, Trait, Trouble
+from tests.fakes.waiting import eventually
 from tests.fakes.wecom import BOT_ID, SECRET, FakeWeCom, Fault, Obj
 
 LACKS = frozenset({Trait.ECHO})
@@ -23,7 +22,7 @@ GROUP = "group-1"
 
 
 class WeComPlatform:
-    """See :class:`tests.contract.platform.Platform`."""
+    """See :class:`tests.contract.platform.Simulated`."""
 
     bot = BotKey("wecom", "ops")
     member = SenderId("member")
@@ -34,7 +33,7 @@ class WeComPlatform:
         self._frames: dict[str, Obj] = {}
         self._channel: WeComChannel | None = None
 
-    def channel(self, clock: Clock) -> Channel:
+    def channel(self, around: Surroundings) -> Channel:
         table = WeCom(
             name=self.bot.name,
             bot_id=Identifier(BOT_ID),
@@ -42,7 +41,7 @@ class WeComPlatform:
             display_name="Some Bot",
             endpoints=WeComEndpoints(websocket=self.fake.url),
         )
-        channel = build(table, Surroundings(Memory(), clock, lambda _: None))
+        channel = build(table, around)
         assert isinstance(channel, WeComChannel)
         self._channel = channel
         return channel
@@ -86,6 +85,37 @@ class WeComPlatform:
     def refuse(self, nth: int) -> None:
         self.fake.fail("aibot_respond_msg", *[None] * (nth - 1), Fault(code=40058))
 
+    async def meets(self, trouble: Trouble, note: str) -> bool:
+        match trouble:
+            case Trouble.CLOSE:
+                await self.fake.close()
+            case Trouble.RESET:
+                self.fake.abort()
+            case Trouble.SILENCE:
+                self.fake.silent_heart = True
+            case Trouble.BUSY:
+                self.fake.fail("aibot_respond_msg", Fault(code=45009))
+            case Trouble.LOST:
+                self.fake.fail("aibot_respond_msg", Fault(silent=True, accepted=True))
+            case Trouble.EXPIRED:
+                self.fake.expire()
+            case Trouble.NONSENSE:
+                await self.fake.tell(json.dumps({"cmd": "aibot_msg_callback", "headers": note, "body": note}))
+            case _:
+                return False
+        return True
+
+    def heals(self) -> None:
+        self.fake.faults.clear()
+        self.fake.silent_heart = False
+
+    def secrets(self) -> set[str]:
+        return {SECRET}
+
+    def forget(self) -> None:
+        for seen in (self.fake.said, self.fake.frames, self._frames):
+            seen.clear()
+
     async def _deliver(self, frame: Obj) -> None:
         await self.fake.deliver(frame)
         await self.fake.read()
@@ -95,7 +125,7 @@ class WeComPlatform:
 
 
 @asynccontextmanager
-async def platform() -> AsyncIterator[Platform]:
+async def platform() -> AsyncIterator[Simulated]:
     async with FakeWeCom() as fake:
         yield WeComPlatform(fake)
         assert not fake.violations

@@ -11,10 +11,8 @@ from bridges.message import Channel
 from bridges.secret import Secret
 from bridges.state import BotKey
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import Clock
-from tests.bridges.bench import eventually
-from tests.contract.platform import Platform, Trait
-from tests.contract.rows import Memory
+from tests.contract.platform import Simulated, Trait, Trouble
+from tests.fakes.waiting import eventually
 from tests.fakes.weixin import ACCOUNT, TOKEN, FakeWeixin, Fault, Obj
 
 LACKS = frozenset({Trait.GROUPS, Trait.STREAMING})
@@ -30,7 +28,7 @@ _FILES: dict[AttachmentKind, Obj] = {
 
 
 class WeixinPlatform:
-    """See :class:`tests.contract.platform.Platform`."""
+    """See :class:`tests.contract.platform.Simulated`."""
 
     bot = BotKey("weixin", "ops")
     member = SenderId("member@im.wechat")
@@ -40,11 +38,11 @@ class WeixinPlatform:
         self.fake = fake
         self._ids: dict[str, str] = {}
 
-    def channel(self, clock: Clock) -> Channel:
+    def channel(self, around: Surroundings) -> Channel:
         table = Weixin(
             name=self.bot.name, token=Secret(TOKEN), account=Identifier(ACCOUNT), endpoints=Api(api=self.fake.url)
         )
-        return build(table, Surroundings(Memory(), clock, lambda _: None))
+        return build(table, around)
 
     async def says(
         self,
@@ -92,12 +90,45 @@ class WeixinPlatform:
     def refuse(self, nth: int) -> None:
         self.fake.fail("sendmessage", *[None] * (nth - 1), Fault(ret=-1))
 
+    async def meets(self, trouble: Trouble, note: str) -> bool:
+        match trouble:
+            case Trouble.CLOSE:
+                self.fake.fail("getupdates", Fault(status=502))
+            case Trouble.RESET:
+                self.fake.fail("getupdates", Fault(drop=True))
+            case Trouble.SILENCE:
+                self.fake.fail("getupdates", Fault(hang=True))
+            case Trouble.BUSY:
+                self.fake.fail("sendmessage", Fault(status=429))
+            case Trouble.LOST:
+                self.fake.fail("sendmessage", Fault(accepted=True, drop=True))
+            case Trouble.BROKEN:
+                self.fake.fail("sendmessage", Fault(status=500, body=note.encode()))
+            case Trouble.NONSENSE:
+                self.fake.deliver({"message_id": note, "message_type": note, "item_list": note})
+                await self._taken()
+            case _:
+                return False
+        return True
+
+    def heals(self) -> None:
+        self.fake.faults.clear()
+
+    def secrets(self) -> set[str]:
+        tickets = {f"ticket-{body['ilink_user_id']}" for call, body in self.fake.calls if call == "getconfig"}
+        return {TOKEN} | tickets | self.fake.context_tokens
+
+    def forget(self) -> None:
+        for seen in (self.fake.sent, self.fake.calls, self.fake.typing, self._ids):
+            seen.clear()
+        del self.fake.answered_cursors[:-1]
+
     async def _taken(self) -> None:
         await eventually(lambda: self.fake.through)
 
 
 @asynccontextmanager
-async def platform() -> AsyncIterator[Platform]:
+async def platform() -> AsyncIterator[Simulated]:
     async with FakeWeixin() as fake:
         yield WeixinPlatform(fake)
         assert not fake.violations

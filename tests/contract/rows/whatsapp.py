@@ -13,9 +13,7 @@ from bridges.secret import Secret
 from bridges.state import BotKey
 from bridges.text.whatsapp import WhatsAppChannel
 from commands.model import AttachmentKind, ChatKind, SenderId
-from harness_client.clock import Clock
-from tests.contract.platform import Platform, Trait
-from tests.contract.rows import Memory
+from tests.contract.platform import Simulated, Trait, Trouble
 from tests.fakes.whatsapp import (
     ACCESS_TOKEN,
     APP_SECRET,
@@ -44,7 +42,7 @@ _TYPES = {
 
 
 class WhatsAppPlatform:
-    """See :class:`tests.contract.platform.Platform`."""
+    """See :class:`tests.contract.platform.Simulated`."""
 
     bot = BotKey("whatsapp", "ops")
     member = SenderId("16505551234")
@@ -55,7 +53,7 @@ class WhatsAppPlatform:
         self._channel: WhatsAppChannel | None = None
         self._posts: dict[str, Obj] = {}
 
-    def channel(self, clock: Clock) -> Channel:
+    def channel(self, around: Surroundings) -> Channel:
         table = WhatsApp(
             name=self.bot.name,
             phone_number_id=Identifier(NUMBER),
@@ -66,7 +64,7 @@ class WhatsAppPlatform:
             path="/webhook",
             endpoints=Api(api=self.fake.api),
         )
-        channel = build(table, Surroundings(Memory(), clock, lambda _: None))
+        channel = build(table, around)
         assert isinstance(channel, WhatsAppChannel)
         self._channel = channel
         return channel
@@ -110,6 +108,30 @@ class WhatsAppPlatform:
     def refuse(self, nth: int) -> None:
         self.fake.fail("send", *[None] * (nth - 1), Fault(code=131026))
 
+    async def meets(self, trouble: Trouble, note: str) -> bool:
+        match trouble:
+            case Trouble.BUSY:
+                self.fake.fail("send", Fault(status=429, headers=(("Retry-After", "1"),)))
+            case Trouble.LOST:
+                self.fake.fail("send", Fault(status=200, accepted=True, drop=True))
+            case Trouble.BROKEN:
+                self.fake.fail("send", Fault(status=500, body=note.encode()))
+            case Trouble.NONSENSE:
+                await self._deliver({"object": "whatsapp_business_account", "entry": [{"changes": note}]})
+            case _:
+                return False
+        return True
+
+    def heals(self) -> None:
+        self.fake.faults.clear()
+
+    def secrets(self) -> set[str]:
+        return {ACCESS_TOKEN, APP_SECRET, VERIFY_TOKEN}
+
+    def forget(self) -> None:
+        for seen in (self.fake.sent, self.fake.calls, self.fake.read, self.fake.typed, self._posts):
+            seen.clear()
+
     async def _deliver(self, body: Obj) -> None:
         assert self._channel is not None
         assert self._channel.webhook is not None
@@ -117,7 +139,7 @@ class WhatsAppPlatform:
 
 
 @asynccontextmanager
-async def platform() -> AsyncIterator[Platform]:
+async def platform() -> AsyncIterator[Simulated]:
     async with FakeWhatsApp() as fake:
         yield WhatsAppPlatform(fake)
         assert not fake.violations

@@ -26,7 +26,7 @@ class Gateway:
         self.dead = False
         """Whether pings on the WebSocket stay without an answer."""
         self._violations = violations
-        self._tickets: set[str] = set()
+        self.tickets: set[str] = set()
         self._ids = itertools.count(1)
         self._sent: dict[str, Obj] = {}
         self._waiting: list[Obj] = []
@@ -37,7 +37,7 @@ class Gateway:
     def ticket(self) -> str:
         """Return a ticket for one connection."""
         ticket = f"5f3c9a20-{next(self._ids)}"
-        self._tickets.add(ticket)
+        self.tickets.add(ticket)
         return ticket
 
     async def callback(self, data: Obj, topic: str = TOPIC) -> str:
@@ -91,10 +91,10 @@ class Gateway:
         if self.statuses and (status := self.statuses.popleft()) != 200:
             return web.Response(status=status)
         ticket = request.query.get("ticket", "")
-        if ticket not in self._tickets:
+        if ticket not in self.tickets:
             self._violations.append("a ticket that is none, or was used")
             return web.Response(status=401)
-        self._tickets.discard(ticket)
+        self.tickets.discard(ticket)
         socket = web.WebSocketResponse(autoping=False)
         await socket.prepare(request)
         self._live = socket

@@ -130,6 +130,16 @@ class FakeDingTalk:
         """Let every token given so far be over."""
         self._valid.clear()
 
+    @property
+    def given(self) -> set[str]:
+        """What opens a connection, or a conversation, to anybody who knows it."""
+        return set(self._sessions) | self.gateway.tickets
+
+    def forget(self) -> None:
+        """Forget what was said."""
+        for seen in (self.said, self._shown, self.cards.all):
+            seen.clear()
+
     def texts(self, chat: str = "cid-alice") -> list[str]:
         """Return what a chat shows of the bot, oldest first: messages, and cards as they read now."""
         return [each.text for each in self._shown if each.chat == chat]

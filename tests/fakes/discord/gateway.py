@@ -38,6 +38,8 @@ class FakeGateway:
         self.connects = self.identifies = self.resumes = 0
         self.permissions = THREADS_AND_TALK
         self.threads: dict[int, Obj] = {}
+        self.newest: dict[int, str] = {}
+        """The last message of each channel of the server."""
         self.tells_guild = True
         """Whether a session hears of the server; without it every channel is unknown to the client."""
         self.content_intent = True
@@ -161,7 +163,9 @@ class FakeGateway:
             }  # fmt: skip
             await self._tell(session, "READY", ready)
             if self.tells_guild:
-                await self._tell(session, "GUILD_CREATE", guild(self.permissions, list(self.threads.values())))
+                await self._tell(
+                    session, "GUILD_CREATE", guild(self.permissions, list(self.threads.values()), self.newest)
+                )
         await self.notify()
 
     async def _resume(self, link: web.WebSocketResponse, data: Obj) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections.abc import Callable
 
 Obj = dict[str, object]
@@ -77,8 +78,13 @@ def thread(id_: int, *, parent: int = GENERAL, owner: int = ME, name: str = "thr
     }  # fmt: skip
 
 
-def guild(permissions: int, threads: list[Obj]) -> Obj:
-    """Return the server as it is told at the beginning of a session; everybody has ``permissions``."""
+def guild(permissions: int, threads: list[Obj], newest: dict[int, str]) -> Obj:
+    """Return the server as it is told at the beginning of a session; everybody has ``permissions``.
+
+    ``newest`` is the last message of each channel.
+    """
+    general = {**channel(GENERAL), "last_message_id": newest.get(GENERAL)}
+    voice = {**channel(VOICE, kind=2), "last_message_id": newest.get(VOICE)}
     role: Obj = {
         "color": 0, "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None}, "hoist": False,
         "position": 0, "managed": False, "mentionable": False, "flags": 0, "icon": None, "unicode_emoji": None,
@@ -88,7 +94,7 @@ def guild(permissions: int, threads: list[Obj]) -> Obj:
     return {
         "id": str(GUILD), "name": "A server", "owner_id": str(TELLER), "member_count": 3, "large": False,
         "joined_at": _TIME, "unavailable": False, "roles": [everyone, ours], "emojis": [], "stickers": [],
-        "channels": [channel(GENERAL), channel(VOICE, kind=2)], "threads": threads, "presences": [],
+        "channels": [general, voice], "threads": threads, "presences": [],
         "members": [{**member(ME, BOT_ROLE), "user": user(ME)}], "voice_states": [], "stage_instances": [],
         "guild_scheduled_events": [], "soundboard_sounds": [], "features": [], "verification_level": 0,
         "default_message_notifications": 0, "explicit_content_filter": 0, "mfa_level": 0, "afk_timeout": 300,
@@ -100,11 +106,18 @@ def guild(permissions: int, threads: list[Obj]) -> Obj:
     }  # fmt: skip
 
 
+def direct(id_: int, last: object = None) -> Obj:
+    """Return the direct chat with somebody, and the id of its last message."""
+    recipients = [user(id_ - dm(0))]
+    return {"id": str(id_), "type": 1, "recipients": recipients, "last_message_id": last, "flags": 0}
+
+
 class Writer:
-    """Numbers everything as one server would."""
+    """Numbers everything as one server would: an id tells when it was made."""
 
     def __init__(self) -> None:
-        self._ids = itertools.count(1_440_000_000_000_000_001)
+        now = int(time.time() * 1_000) - 1_420_070_400_000
+        self._ids = itertools.count((now << 22) + 1)
 
     def id(self) -> int:
         """Return the next id."""
@@ -128,7 +141,7 @@ class Writer:
         id_, home = self.id(), where or dm(sender)
         if where is None:
             who: Obj = {"user": user(sender), "context": 1}
-            place: Obj = {"id": str(home), "type": 1, "recipients": [user(sender)], "last_message_id": None, "flags": 0}
+            place = direct(home)
         else:
             who = {"member": {**member(sender), "user": user(sender)}, "guild_id": str(GUILD), "context": 0}
             place = channel(home) if where in {GENERAL, VOICE} else thread(home)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Self, Unpack
@@ -13,7 +14,20 @@ from aiohttp import web
 
 from tests.fakes.discord.faults import Fault, How
 from tests.fakes.discord.gateway import FakeGateway
-from tests.fakes.discord.payloads import ME, TOKEN, Obj, Writer, application, thread, user
+from tests.fakes.discord.payloads import (
+    GENERAL,
+    ME,
+    TOKEN,
+    VOICE,
+    Obj,
+    Writer,
+    application,
+    channel,
+    direct,
+    is_direct,
+    thread,
+    user,
+)
 
 LONGEST = 2_000
 
@@ -78,12 +92,17 @@ class FakeDiscord:
         self.commands: list[Obj] = []
         self.blocked: set[int] = set()
         """Channels that take nothing from the bot."""
+        self.unreadable: set[int] = set()
+        """Channels that show nothing to the bot."""
+        self.messages: defaultdict[int, list[Obj]] = defaultdict(list)
+        """What stands in each channel, oldest first."""
         self.attachments: dict[str, bytes] = {}
         self.limit: tuple[int, float] | None = None
         """Messages per channel in so many seconds, stated with each answer and enforced; None: no limit."""
         self.limited = 0
         """How often it had to be enforced."""
         self._windows: dict[str, tuple[float, int]] = {}
+        self._newest: dict[int, object] = {}
         self._faults: list[Fault] = []
         self._nonces: dict[tuple[int, str], Said] = {}
         self._runner: web.AppRunner | None = None
@@ -98,6 +117,7 @@ class FakeDiscord:
                 (r"POST /channels/(?P<channel>\d+)/messages/(?P<message>\d+)/threads", self._open_thread),
                 (r"POST /channels/(?P<channel>\d+)/typing", self._typing),
                 (r"GET /channels/(?P<channel>\d+)", self._get_channel),
+                (r"GET /channels/(?P<channel>\d+)/messages", self._get_messages),
                 (r"PUT /applications/(?P<application>\d+)/commands", self._put_commands),
                 (r"POST /interactions/(?P<number>\d+)/(?P<token>[^/]+)/callback", self._callback),
                 (r"POST /webhooks/(?P<application>\d+)/(?P<token>[^/]+)", self._follow_up),
@@ -127,6 +147,7 @@ class FakeDiscord:
     async def deliver(self, *messages: Obj) -> None:
         """Let messages be written."""
         for message in messages:
+            self._note(message)
             await self.gateway.dispatch("MESSAGE_CREATE", message)
 
     async def pick(self, interaction: Obj) -> Asked:
@@ -166,7 +187,7 @@ class FakeDiscord:
     async def _call(self, request: web.Request) -> web.StreamResponse:
         name = f"{request.method} /{request.match_info['path']}"
         body = await request.read()
-        params = json.loads(body) if body else {}
+        params = json.loads(body) if body else dict(request.query)
         call = Call(name, params if isinstance(params, dict) else {"all": params})
         self.calls.append(call)
         await self.gateway.notify()
@@ -254,6 +275,7 @@ class FakeDiscord:
         self.said.append(said)
         self._nonces[said.channel, str(said.params.get("nonce"))] = said
         shown = self._shown(said)
+        self._note(shown)
         await self.gateway.dispatch("MESSAGE_CREATE", shown)
         return shown
 
@@ -282,10 +304,20 @@ class FakeDiscord:
         return None
 
     async def _get_channel(self, path: dict[str, str], params: Obj) -> object:
-        found = self.threads.get(int(path["channel"]))
-        if found is None:
+        number = self._readable(path)
+        if is_direct(number):
+            return direct(number, self._newest.get(number))
+        if number in {GENERAL, VOICE}:
+            return channel(number, kind=2 if number == VOICE else 0)
+        if number not in self.threads:
             raise Refusal(404, 10003)
-        return found
+        return self.threads[number]
+
+    async def _get_messages(self, path: dict[str, str], params: Obj) -> object:
+        number, after = self._readable(path), int(str(params.get("after", 0)))
+        found = [each for each in self.messages[number] if int(str(each["id"])) > after]
+        limit = int(str(params["limit"]))
+        return [_stored(each) for each in reversed(found[:limit] if "after" in params else found[-limit:])]
 
     async def _put_commands(self, path: dict[str, str], params: Obj) -> object:
         commands = params["all"]
@@ -333,6 +365,21 @@ class FakeDiscord:
             raise Refusal(404, 10062)
         return asked
 
+    def _note(self, message: Obj) -> None:
+        number = int(str(message["channel_id"]))
+        self.messages[number].append(message)
+        self._newest[number] = message["id"]
+        if number in self.threads:
+            self.threads[number]["last_message_id"] = message["id"]
+        elif not is_direct(number):
+            self.gateway.newest[number] = str(message["id"])
+
+    def _readable(self, path: dict[str, str]) -> int:
+        number = int(path["channel"])
+        if number in self.unreadable:
+            raise Refusal(403, 50001)
+        return number
+
     def _writable(self, path: dict[str, str]) -> int:
         channel = int(path["channel"])
         if channel in self.blocked:
@@ -342,6 +389,11 @@ class FakeDiscord:
     def _shown(self, said: Said) -> Obj:
         shown = self.write.message(said.texts[-1], sender=ME, where=said.channel)
         return shown | {"id": str(said.id), "flags": said.params.get("flags", 0), "nonce": said.params.get("nonce")}
+
+
+def _stored(message: Obj) -> Obj:
+    """Return a message as it is read later: the server and the kind of channel are said only when it is new."""
+    return {key: value for key, value in message.items() if key not in {"guild_id", "member", "channel_type"}}
 
 
 def _text(params: Obj) -> str:

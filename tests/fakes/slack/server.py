@@ -156,6 +156,10 @@ class FakeSlack:
         self._faults.append(made)
         return made
 
+    def forgive(self) -> None:
+        """Let everything go well from now on."""
+        self._faults.clear()
+
     def count(self, method: str) -> int:
         """Count the calls of a method."""
         return sum(call.method == method for call in self.calls)

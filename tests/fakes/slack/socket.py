@@ -39,13 +39,13 @@ class Sockets:
         """Every link is closed right after its greeting."""
         self._tell = tell
         self._transports: list[asyncio.WriteTransport] = []
-        self._tickets: set[str] = set()
+        self.tickets: set[str] = set()
         self._numbers = itertools.count(1)
 
     def ticket(self) -> str:
         """Return a ticket for one link."""
         ticket = f"ticket-{next(self._numbers)}"
-        self._tickets.add(ticket)
+        self.tickets.add(ticket)
         return ticket
 
     @property
@@ -58,8 +58,8 @@ class Sockets:
         self.handshakes += 1
         await self._tell()
         ticket = request.query.get("ticket", "")
-        known = ticket in self._tickets
-        self._tickets.discard(ticket)
+        known = ticket in self.tickets
+        self.tickets.discard(ticket)
         if self.refuse or not known:
             self.refuse = max(0, self.refuse - 1)
             raise web.HTTPRequestTimeout

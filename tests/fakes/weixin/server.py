@@ -66,7 +66,7 @@ class FakeWeixin:
         app.router.add_post("/ilink/bot/{call:.+}", self._post)
         app.router.add_get("/ilink/bot/get_qrcode_status", self._qr_status)
         app.router.add_get("/c2c/download", self._download)
-        self._runner = web.AppRunner(app, shutdown_timeout=0.05)
+        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.05)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
@@ -117,6 +117,11 @@ class FakeWeixin:
     def count(self, call: str) -> int:
         """Return how often a call was made."""
         return sum(name == call for name, _ in self.calls)
+
+    @property
+    def context_tokens(self) -> set[str]:
+        """The tokens that came with what people wrote."""
+        return {str(message["context_token"]) for message in self._log if "context_token" in message}
 
     @property
     def through(self) -> bool:
