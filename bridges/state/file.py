@@ -15,7 +15,7 @@ from typing import Final
 import filelock
 
 from bridges.state.copies import PRIVATE_FILE, drop_copies, keep_copy, newest_copy
-from bridges.state.model import StateError, Trouble
+from bridges.state.model import Link, StateError, Trouble
 from bridges.state.upgrades import Foreign, Newer, is_current, upgrade, version
 
 PRIVATE_FOLDER: Final = 0o700
@@ -170,6 +170,18 @@ def inspect(path: Path) -> None:
             raise StateError(Trouble.BROKEN, path, "quick_check")
         if not os.access(path, os.W_OK):
             raise StateError(Trouble.READ_ONLY, path)
+
+
+def last_note(path: Path) -> float | None:
+    """Return when a program that has not ended noted its bots last; no lock is taken. Raises StateError.
+
+    Seconds since the epoch; None when there is no such note.
+    """
+    with _worded(path), contextlib.closing(_plain(path)) as connection:
+        if not is_current(connection):
+            return None
+        (at,) = connection.execute("SELECT max(at) FROM health WHERE link <> ?", (Link.CLOSED,)).fetchone()
+        return None if at is None else float(at)
 
 
 def _plain(path: Path) -> sqlite3.Connection:

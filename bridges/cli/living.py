@@ -1,0 +1,38 @@
+"""Whether the program lives, by the notes it makes of its bots. Neither locks nor changes the state file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bridges.cli.pairing import FAILED, MISUSED, OK
+from bridges.cli.problems import worded
+from bridges.config import environment, load
+from bridges.config_error import ConfigError
+from bridges.noting import STALE_SECONDS
+from bridges.state import StateError
+from bridges.state.file import last_note
+from harness_client.clock import SYSTEM_CLOCK
+from i18n import Key, Language, Words
+
+
+def look(path: Path | None) -> int:
+    """Print what the notes say and return the exit code: 0, 1 when nothing lives, 2 for the configuration."""
+    try:
+        config = load(path, environment())
+    except ConfigError as error:
+        click.echo(Words(Language.ZH)(error.key, **error.values), err=True)
+        return MISUSED
+    words = Words(config.language)
+    try:
+        noted = last_note(config.state.path) if config.state.path.exists() else None
+    except StateError as error:
+        click.echo(worded(error, words), err=True)
+        return FAILED
+    ago = SYSTEM_CLOCK.time() - (noted or 0.0)
+    if noted is None or ago > STALE_SECONDS:
+        click.echo(words(Key.HEALTH_SILENT), err=True)
+        return FAILED
+    click.echo(words(Key.HEALTH_ALIVE, seconds=max(0, round(ago))))
+    return OK
