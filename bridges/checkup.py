@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from bridges.http import CallFailed, TimedOut, Unreached
-from bridges.message import Seen, Sign
+from bridges.message import Noticed, Sign
 
 
-def unanswered(error: CallFailed) -> Seen:
+def unanswered(error: CallFailed) -> Noticed:
     """Return what a call without an answer shows."""
     match error:
         case Unreached():
-            return Seen(Sign.UNREACHED, kind(error))
+            return Noticed(Sign.UNREACHED, kind(error))
         case TimedOut():
-            return Seen(Sign.SILENT)
+            return Noticed(Sign.SILENT)
         case _:
-            return Seen(Sign.UNREADABLE, kind(error))
+            return Noticed(Sign.UNREADABLE, kind(error))
 
 
 def kind(error: BaseException) -> str:
@@ -22,14 +22,14 @@ def kind(error: BaseException) -> str:
     return str(error) if isinstance(error, CallFailed) else type(error).__name__
 
 
-def refused(status: int, code: object = "") -> Seen:
+def refused(status: int, code: object = "") -> Noticed:
     """Return what a refusal shows that says nothing about the credentials."""
     told = str(code or f"HTTP {status}")
-    return Seen(Sign.BUSY if status == 429 or status >= 500 else Sign.REFUSED, told[:40])
+    return Noticed(Sign.BUSY if status == 429 or status >= 500 else Sign.REFUSED, told[:40])
 
 
-def sessions(remaining: int, total: int, reset_milliseconds: int) -> tuple[Seen, ...]:
+def sessions(remaining: int, total: int, reset_milliseconds: int) -> tuple[Noticed, ...]:
     """Return what is to be said of the connections a gateway still allows, if anything."""
     if remaining <= 0:
-        return (Seen(Sign.NO_SESSIONS, str(-(-reset_milliseconds // 60_000))),)
-    return (Seen(Sign.FEW_SESSIONS, f"{remaining}/{total}"),) if remaining * 10 < total else ()
+        return (Noticed(Sign.NO_SESSIONS, str(-(-reset_milliseconds // 60_000))),)
+    return (Noticed(Sign.FEW_SESSIONS, f"{remaining}/{total}"),) if remaining * 10 < total else ()

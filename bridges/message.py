@@ -272,7 +272,7 @@ class PublishesCommands(Protocol):
 
 
 class Sign(StrEnum):
-    """What a look at the platform's side may show. ``detail`` of :class:`Seen` is what each line says, else empty."""
+    """What a look at the platform's side may show. ``Noticed.detail`` is what the last half of each line says."""
 
     ACCEPTED = "accepted"
     """The credentials are good; whose they are."""
@@ -327,7 +327,7 @@ class Sign(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Noticed:
     """One thing a look showed. ``detail`` is for people to read and holds no secret."""
 
     sign: Sign
@@ -338,7 +338,7 @@ class Seen:
 class ChecksPlatform(Protocol):
     """A channel that can look at its platform's side: are the credentials good, and what is missing there."""
 
-    async def check(self, *, log_in: bool) -> tuple[Seen, ...]:
+    async def check(self, *, log_in: bool) -> tuple[Noticed, ...]:
         """Look, without ``run``, and change nothing.
 
         ``log_in`` allows what would end the connection of another program with the same credentials. Raises
@@ -367,10 +367,10 @@ __all__ = [
     "Menu",
     "MenuEntry",
     "NotSent",
+    "Noticed",
     "PublishesCommands",
     "ReplyTarget",
     "RetryAfter",
-    "Seen",
     "SendOutcome",
     "SenderId",
     "SendsReplies",

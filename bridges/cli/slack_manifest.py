@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
+from bridges.text.slack_parse import SCOPES
 from commands.catalog import COMMANDS
 from commands.help import menu
 from commands.model import MenuEntry
@@ -19,12 +20,6 @@ BUILT_IN: Final = frozenset({
 """Slack's own commands: it refuses a whole manifest that registers one of them."""
 
 MOST_COMMANDS: Final = 50
-
-SCOPES: Final = (
-    "app_mentions:read", "channels:history", "chat:write", "commands", "files:read", "groups:history", "im:history",
-    "im:read", "mpim:history",
-)  # fmt: skip
-"""``im:read`` tells the bot's own chats from other people's, the histories bring replies in threads."""
 
 EVENTS: Final = ("app_mention", "message.channels", "message.groups", "message.im", "message.mpim")
 

@@ -16,6 +16,7 @@ import msgspec
 import structlog
 
 from bridges.dingtalk.card import Cards
+from bridges.dingtalk.check import look
 from bridges.dingtalk.inbound import File, Malformed, Route, parse
 from bridges.dingtalk.outbox import Outbox
 from bridges.dingtalk.rest import Application, BadSecret, Refused, Rest
@@ -27,6 +28,7 @@ from bridges.message import (
     InboundAttachment,
     Inbox,
     Limits,
+    Noticed,
     NotSent,
     ReplyTarget,
     SendOutcome,
@@ -91,6 +93,10 @@ class DingTalkChannel:
             raise ChannelStopped(
                 Stop.MISCONFIGURED, "DingTalk does not accept client_id and client_secret; look them up in its console"
             ) from None
+
+    async def check(self, *, log_in: bool) -> tuple[Noticed, ...]:
+        """See :meth:`bridges.message.ChecksPlatform.check`."""
+        return await look(self._application, TOPIC, self._clock, self._hide)
 
     async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
         """See :meth:`bridges.message.Channel.send`."""

@@ -136,6 +136,10 @@ class Rest:
                 raise BadSecret from None
             raise
 
+    async def token(self) -> str:
+        """Return an access token. Raises CallFailed, Refused, BadSecret."""
+        return await self._bearer.get()
+
     async def call(self, method: str, path: str, answer: type[A], body: Mapping[str, object]) -> A:
         """Make one call; a refused token is replaced once. Raises CallFailed, Refused, BadSecret."""
         token = await self._bearer.get()

@@ -8,6 +8,7 @@ from typing import Final
 import structlog
 
 from bridges.feishu.card import MAX_BYTES, Cards
+from bridges.feishu.check import look
 from bridges.feishu.inbound import Malformed, Resource, Route, parse
 from bridges.feishu.link import Link, LinkEnded, link_of
 from bridges.feishu.outbox import Outbox
@@ -21,6 +22,7 @@ from bridges.message import (
     InboundAttachment,
     Inbox,
     Limits,
+    Noticed,
     NotSent,
     ReplyTarget,
     SendOutcome,
@@ -77,6 +79,10 @@ class FeishuChannel:
             raise ChannelStopped(
                 Stop.MISCONFIGURED, f"Feishu lets this app not connect ({ended}); is its long connection switched on?"
             ) from None
+
+    async def check(self, *, log_in: bool) -> tuple[Noticed, ...]:
+        """See :meth:`bridges.message.ChecksPlatform.check`."""
+        return await look(self._application, self._clock, self._hide)
 
     async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
         """See :meth:`bridges.message.Channel.send`."""

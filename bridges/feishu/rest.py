@@ -64,12 +64,29 @@ class TenantToken(Answer):
 
 class _Bot(msgspec.Struct):
     open_id: str
+    app_name: str = ""
+    activate_status: int | None = None
 
 
 class BotInfo(Answer):
     """Who we are; None where the app is no bot."""
 
     bot: _Bot | None = None
+
+
+class _Scope(msgspec.Struct):
+    scope_name: str = ""
+    grant_status: int = 0
+
+
+class _ScopeList(msgspec.Struct):
+    scopes: list[_Scope] = msgspec.field(default_factory=list)
+
+
+class Scopes(Answer):
+    """What the app was granted in its tenant, and what it asked for and was not."""
+
+    data: _ScopeList = msgspec.field(default_factory=_ScopeList)
 
 
 class _Posted(msgspec.Struct):

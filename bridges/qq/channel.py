@@ -18,12 +18,14 @@ from bridges.message import (
     InboundAttachment,
     Inbox,
     Limits,
+    Noticed,
     NotSent,
     ReplyTarget,
     SendOutcome,
     Stop,
 )
 from bridges.qq.chats import Chat
+from bridges.qq.check import look
 from bridges.qq.gateway import GUILDS, MAX_MESSAGE, PRIVATE, After, Connection, Ended, Event, Session
 from bridges.qq.inbound import EVENTS, Malformed, Route, parse
 from bridges.qq.outbox import Outbox, chat_name
@@ -73,6 +75,10 @@ class QQChannel:
             raise ChannelStopped(
                 Stop.MISCONFIGURED, "QQ does not accept app_id and client_secret; look them up in its console"
             ) from None
+
+    async def check(self, *, log_in: bool) -> tuple[Noticed, ...]:
+        """See :meth:`bridges.message.ChecksPlatform.check`."""
+        return await look(self._application, self._clock, self._hide)
 
     async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
         """See :meth:`bridges.message.Channel.send`."""

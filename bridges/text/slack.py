@@ -22,6 +22,7 @@ from bridges.message import (
     InboundMessage,
     Inbox,
     Limits,
+    Noticed,
     NotSent,
     ReplyTarget,
     RetryAfter,
@@ -102,6 +103,13 @@ class SlackChannel:
             ping=self._ping,
         )
         await link.run()
+
+    async def check(self, *, log_in: bool) -> tuple[Noticed, ...]:
+        """See :meth:`bridges.message.ChecksPlatform.check`."""
+        await self._opened()  # loads the SDK
+        from bridges.text.slack_check import look  # noqa: PLC0415 - needs the SDK, which is loaded now
+
+        return await look(self._bot_token, self._app_token, self._address, self._hide)
 
     async def _opened(self) -> SlackApi:
         if self._api is None:

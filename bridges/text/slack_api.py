@@ -106,7 +106,7 @@ class SlackApi:
         try:
             answer = await self._client.api_call(method, json=body)
         except SlackApiError as error:
-            status, headers = _head(error)
+            status, headers = head(error)
             return _refused(status, code_of(error), headers.get("Retry-After"))
         except (aiohttp.ClientError, TimeoutError) as error:
             return _unanswered(error)
@@ -173,11 +173,11 @@ def lost(error: SlackApiError | aiohttp.ClientError | TimeoutError, token: str) 
 
 def wait_of(error: SlackApiError) -> float | None:
     """Return the seconds Slack asks to wait; None when it asks for nothing of the kind."""
-    status, headers = _head(error)
+    status, headers = head(error)
     return _seconds(headers.get("Retry-After")) if status == 429 or code_of(error) in _TOO_FAST else None
 
 
-def _head(error: SlackApiError) -> tuple[int, dict[str, str]]:
+def head(error: SlackApiError) -> tuple[int, dict[str, str]]:
     """Return status and headers; an answer that is no JSON comes as aiohttp made it."""
     answer = error.response
     status = answer.status_code if isinstance(answer, AsyncSlackResponse) else answer.status

@@ -111,6 +111,13 @@ class _Head(msgspec.Struct):
 
 SLACK: Final = "https://slack.com/api/"
 
+SCOPES: Final = (
+    "app_mentions:read", "channels:history", "chat:write", "commands", "files:read", "groups:history", "im:history",
+    "im:read", "mpim:history",
+)  # fmt: skip
+"""What the bot token may do. ``im:read`` tells the bot's own chats from other people's, the histories bring replies in
+threads."""
+
 _SAID: Final = frozenset({None, "thread_broadcast", "file_share"})
 """Subtypes under which a person says something; edits, deletions, joins and the like have others."""
 

@@ -24,10 +24,10 @@ from bridges.message import (
     Inbox,
     Limits,
     Menu,
+    Noticed,
     NotSent,
     ReplyTarget,
     RetryAfter,
-    Seen,
     SendOutcome,
     SentId,
 )
@@ -176,7 +176,7 @@ class TelegramChannel:
             raise ConnectionError("the bot is not connected")
         return await self._api.fetch(attachment.handle, limit)
 
-    async def check(self, *, log_in: bool) -> tuple[Seen, ...]:
+    async def check(self, *, log_in: bool) -> tuple[Noticed, ...]:
         """See :meth:`bridges.message.ChecksPlatform.check`."""
         return await (await self._opened()).check()
 

@@ -33,9 +33,9 @@ from bridges.message import (
     ChannelStopped,
     Clock,
     Menu,
+    Noticed,
     NotSent,
     RetryAfter,
-    Seen,
     SendOutcome,
     Sent,
     SentId,
@@ -164,12 +164,12 @@ class BotApi:
             raise _lost(error) from None
         return me
 
-    async def check(self) -> tuple[Seen, ...]:
+    async def check(self) -> tuple[Noticed, ...]:
         """See :meth:`bridges.message.ChecksPlatform.check`; a webhook that is set stays."""
         try:
             me, webhook = await self._bot.get_me(), await self._bot.get_webhook_info()
         except InvalidToken:
-            return (Seen(Sign.BAD_CREDENTIAL, "token"),)
+            return (Noticed(Sign.BAD_CREDENTIAL, "token"),)
         except TelegramError as error:
             return (_unseen(error),)
         signs = {
@@ -177,7 +177,7 @@ class BotApi:
             Sign.READS_ALL: bool(me.can_read_all_group_messages),
             Sign.NO_GROUPS: me.can_join_groups is False,
         }
-        return Seen(Sign.ACCEPTED, me.name), *(Seen(sign) for sign, shown in signs.items() if shown)
+        return Noticed(Sign.ACCEPTED, me.name), *(Noticed(sign) for sign, shown in signs.items() if shown)
 
     async def updates(self, offset: int | None, timeout: int) -> list[Unread] | RetryAfter:
         """Poll once; updates in the order of their ids. Raises ChannelStopped, ConnectionError."""
@@ -271,22 +271,20 @@ def _lost(error: TelegramError) -> Exception:
     return ConnectionError(type(error).__name__)
 
 
-def _unseen(error: TelegramError) -> Seen:
+def _unseen(error: TelegramError) -> Noticed:
     """Return what a look shows that was not answered; the order counts, as in :func:`_failure`."""
     cause = error.__cause__
     match error:
         case FloodControl():
-            return Seen(Sign.BUSY, "429")
+            return Noticed(Sign.BUSY, "429")
         case TimedOut() if not isinstance(cause, _NEVER_LEFT):
-            return Seen(Sign.SILENT)
+            return Noticed(Sign.SILENT)
         case NetworkError() if isinstance(cause, httpx.HTTPError) and not isinstance(error, BadRequest):
-            return Seen(Sign.UNREACHED, kind(cause))
-        case NetworkError() if not isinstance(error, BadRequest):
-            return Seen(Sign.BUSY, kind(error))
+            return Noticed(Sign.UNREACHED, kind(cause))
         case BadRequest() | Forbidden() | Conflict():
-            return Seen(Sign.REFUSED, kind(error))
+            return Noticed(Sign.REFUSED, kind(error))
         case _:
-            return Seen(Sign.UNREADABLE, kind(error))
+            return Noticed(Sign.UNREADABLE, kind(error))
 
 
 async def _outcome(call: Awaitable[Message | bool], known: SentId | None = None) -> SendOutcome:

@@ -20,6 +20,7 @@ from bridges.message import (
     InboundMessage,
     Inbox,
     Limits,
+    Noticed,
     NotSent,
     ReplyTarget,
     SendOutcome,
@@ -79,6 +80,14 @@ class WhatsAppChannel:
         """See :meth:`bridges.message.Channel.close`."""
         graph, self._graph = self._graph, None
         if graph is not None:
+            await graph.close()
+
+    async def check(self, *, log_in: bool) -> tuple[Noticed, ...]:
+        """See :meth:`bridges.message.ChecksPlatform.check`."""
+        graph = Graph(self._number_id, self._token, self._address, self._clock, self._stop)
+        try:
+            return await graph.look(self._door.app_secret)
+        finally:
             await graph.close()
 
     async def send(self, target: ReplyTarget, text: str) -> SendOutcome:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
@@ -10,8 +12,9 @@ from urllib.parse import quote
 import msgspec
 import structlog
 
+from bridges.checkup import refused, unanswered
 from bridges.http import CallFailed, Reply, Request, Unanswered, Unreached, exchange, new_session
-from bridges.message import ChannelStopped, Clock, NotSent, RetryAfter, SendOutcome, Sent, SentId
+from bridges.message import ChannelStopped, Clock, Noticed, NotSent, RetryAfter, SendOutcome, Sent, SentId, Sign, Stop
 from bridges.text.whatsapp_codes import Slower, meaning
 from bridges.text.whatsapp_parse import Route
 from bridges.trusted import TrustedHosts, UntrustedHost
@@ -22,6 +25,10 @@ UNREACHED_SECONDS: Final = 2.0
 """When to try again what never left this machine."""
 
 DOWNLOAD_SECONDS: Final = 60.0
+
+_FIELDS: Final = "display_phone_number,verified_name,health_status"
+_BAD_PARAMETER: Final = 100
+"""Also said of an id that is nobody's, and of a proof made with another app's secret."""
 
 CHATS_REMEMBERED: Final = 1_024
 """Chats whose refusals in a row are counted."""
@@ -50,6 +57,30 @@ class _Answer(msgspec.Struct):
 
 class _Named(msgspec.Struct):
     id: str | None = None
+
+
+class _Entity(msgspec.Struct):
+    entity_type: str = ""
+    id: str = ""
+
+
+class _Health(msgspec.Struct):
+    can_send_message: str = ""
+    entities: list[_Entity] = msgspec.field(default_factory=list)
+
+
+class _Number(_Answer):
+    display_phone_number: str = ""
+    verified_name: str = ""
+    health_status: _Health = msgspec.field(default_factory=_Health)
+
+
+class _Subscription(msgspec.Struct):
+    whatsapp_business_api_data: _Entity = msgspec.field(default_factory=_Entity)
+
+
+class _Apps(_Answer):
+    data: list[_Subscription] = msgspec.field(default_factory=list)
 
 
 class _Posted(_Answer):
@@ -97,6 +128,46 @@ class Graph:
             self._log.warning("number not checked", error=str(error))
         except CallFailed as error:
             self._log.warning("number not checked", error=str(error))
+
+    async def look(self, app_secret: str) -> tuple[Noticed, ...]:
+        """See :meth:`bridges.message.ChecksPlatform.check`; registers and subscribes nothing."""
+        try:
+            number = await self._call("number", "GET", f"{self._number}?fields={_FIELDS}", _Number)
+        except (Refused, CallFailed) as error:
+            return (_unseen(error, "phone_number_id"),)
+        who = " ".join(filter(None, (number.display_phone_number, number.verified_name))) or self._number[1:]
+        health = number.health_status
+        restricted = (Noticed(Sign.RESTRICTED),) if health.can_send_message == "BLOCKED" else ()
+        return (
+            Noticed(Sign.ACCEPTED, who),
+            *restricted,
+            *await self._proven(app_secret),
+            *await self._subscribed(health),
+        )
+
+    async def _proven(self, app_secret: str) -> tuple[Noticed, ...]:
+        """Look whether token and secret are of the same app: Meta checks this proof wherever it is given."""
+        proof = hmac.new(app_secret.encode(), self._token.encode(), hashlib.sha256).hexdigest()
+        try:
+            await self._call("proof", "GET", f"{self._number}?fields=id&appsecret_proof={proof}", _Answer)
+        except (Refused, CallFailed) as error:
+            return (_unseen(error, "app_secret"),)
+        return ()
+
+    async def _subscribed(self, health: _Health) -> tuple[Noticed, ...]:
+        """Look whether the number's account sends its messages to the token's app."""
+        ids = {entity.entity_type: entity.id for entity in health.entities}
+        if not ids.get("WABA"):
+            return (Noticed(Sign.NOT_TOLD),)
+        try:
+            told = await self._call("apps", "GET", f"/{quote(ids['WABA'], safe='')}/subscribed_apps", _Apps)
+        except Refused:
+            return (Noticed(Sign.NOT_TOLD),)
+        except CallFailed as error:
+            return (unanswered(error),)
+        apps = {each.whatsapp_business_api_data.id for each in told.data}
+        ours = ids.get("APP")
+        return () if (ours in apps if ours else apps) else (Noticed(Sign.NOT_SUBSCRIBED),)
 
     async def send(self, route: Route, text: str) -> SendOutcome:
         """Send one message. Where a person's user id and phone number are both known, WhatsApp goes by the number."""
@@ -185,6 +256,20 @@ class Graph:
 
     def _request(self, method: str, url: str) -> Request:
         return Request(method=method, url=url, headers={"Authorization": f"Bearer {self._token}"})
+
+
+def _unseen(error: Refused | CallFailed, credential: str) -> Noticed:
+    """Return what a call shows that was not answered; ``credential`` is what it cannot be made with."""
+    if isinstance(error, CallFailed):
+        return unanswered(error)
+    told = meaning(error.code, error.status)
+    if told.stop is Stop.NEEDS_LOGIN:
+        return Noticed(Sign.BAD_CREDENTIAL, "access_token")
+    if told.stop is not None:
+        return Noticed(Sign.RESTRICTED)
+    if error.code == _BAD_PARAMETER:
+        return Noticed(Sign.BAD_CREDENTIAL, credential)
+    return refused(error.status, error.code or "")
 
 
 def _read(call: str, reply: Reply, answer: type[A]) -> A:

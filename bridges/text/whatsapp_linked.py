@@ -19,12 +19,14 @@ from bridges.message import (
     Clock,
     Inbox,
     Limits,
+    Noticed,
     NotSent,
     ReplyTarget,
     RetryAfter,
     SendOutcome,
     Sent,
     SentId,
+    Sign,
     Stop,
 )
 from bridges.text.whatsapp_linked_parse import parse
@@ -79,6 +81,15 @@ class LinkedChannel:
         self._ids: tuple[str, ...] = ()
         self._reserved: OrderedDict[str, None] = OrderedDict()
         self._log = structlog.get_logger(__name__).bind(bot=name)
+
+    async def check(self, *, log_in: bool) -> tuple[Noticed, ...]:
+        """See :meth:`bridges.message.ChecksPlatform.check`; a second link would push out the first."""
+        device = Device.of(self._data, self._name, self._url, self._path)
+        if device is None:
+            return (Noticed(Sign.NO_PROGRAM, "Node 20"),)
+        if not device.installed or not device.has_login:
+            return (Noticed(Sign.NO_LOGIN, "harness-im whatsapp setup"),)
+        return (Noticed(Sign.LOGIN_STORED, self._name),)
 
     async def run(self, inbox: Inbox) -> None:
         """Keep one link until it is lost, which raises; see :meth:`bridges.message.Channel.run`."""

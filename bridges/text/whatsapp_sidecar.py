@@ -111,6 +111,11 @@ class Device:
             return False
         return f"baileys@{package.version}" == BAILEYS
 
+    @property
+    def has_login(self) -> bool:
+        """Whether somebody linked it; WhatsApp may have unlinked it since."""
+        return (self.folder / "login" / "creds.json").is_file()
+
 
 @asynccontextmanager
 async def started(device: Device, clock: Clock) -> AsyncIterator[Sidecar]:

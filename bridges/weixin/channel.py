@@ -17,9 +17,11 @@ from bridges.message import (
     InboundAttachment,
     Inbox,
     Limits,
+    Noticed,
     NotSent,
     ReplyTarget,
     SendOutcome,
+    Sign,
     Stop,
 )
 from bridges.race import task_group
@@ -85,6 +87,13 @@ class WeixinChannel:
             inbox.connected()
         async with task_group() as tasks:
             await self._poll(link, inbox, tasks)
+
+    async def check(self, *, log_in: bool) -> tuple[Noticed, ...]:
+        """See :meth:`bridges.message.ChecksPlatform.check`."""
+        account = await asyncio.to_thread(self._find_account)
+        if account is None:
+            return (Noticed(Sign.NO_LOGIN, "harness-im login weixin"),)
+        return (Noticed(Sign.LOGIN_STORED, account.id),)
 
     async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
         """See :meth:`bridges.message.Channel.send`."""

@@ -11,7 +11,7 @@ from bridges.channels import Surroundings, build
 from bridges.cli.channel_names import NAMES
 from bridges.cli.examination.finding import Check, Finding, Level
 from bridges.config import AnyBot, Config
-from bridges.message import ChecksPlatform, Seen, Sign
+from bridges.message import ChecksPlatform, Noticed, Sign
 from harness_client.clock import Clock
 from i18n import Key, Words
 
@@ -67,7 +67,7 @@ def _data(config: Config) -> Path:
     return config.state.path.absolute().parent
 
 
-async def look(bot: AnyBot, around: Surroundings, *, log_in: bool) -> tuple[Seen, ...]:
+async def look(bot: AnyBot, around: Surroundings, *, log_in: bool) -> tuple[Noticed, ...]:
     """Return what the platform's side of a bot shows, within SECONDS. Changes nothing there; never raises."""
     channel = build(bot, around)
     if not isinstance(channel, ChecksPlatform):
@@ -76,16 +76,16 @@ async def look(bot: AnyBot, around: Surroundings, *, log_in: bool) -> tuple[Seen
         async with around.clock.timeout(SECONDS):
             return await channel.check(log_in=log_in)
     except TimeoutError:
-        return (Seen(Sign.SILENT),)
+        return (Noticed(Sign.SILENT),)
     except ModuleNotFoundError:
-        return (Seen(Sign.NOT_INSTALLED, bot.channel),)
+        return (Noticed(Sign.NOT_INSTALLED, bot.channel),)
     except Exception as error:  # noqa: BLE001 - a supervisor: SDKs raise anything on answers that are none
-        return (Seen(Sign.UNREADABLE, type(error).__name__),)
+        return (Noticed(Sign.UNREADABLE, type(error).__name__),)
     finally:
         await channel.close()
 
 
-def told(bot: AnyBot, seen: Sequence[Seen], words: Words) -> list[Finding]:
+def told(bot: AnyBot, seen: Sequence[Noticed], words: Words) -> list[Finding]:
     """Put what a look showed into words."""
     channel = words(NAMES[bot.channel])
     return [

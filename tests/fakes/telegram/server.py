@@ -68,6 +68,8 @@ class FakeTelegram:
         self.files: dict[str, tuple[str, bytes]] = {}
         self.blocked: set[int] = set()
         self.webhook: str | None = None
+        self.me: Obj = {}
+        """What getMe says otherwise than usual."""
         self.pending: list[Obj] = []
         self.shuffle = False
         """Whether a poll hands its updates out in the wrong order."""
@@ -80,6 +82,7 @@ class FakeTelegram:
             "getme": self._get_me,
             "deletewebhook": self._delete_webhook,
             "setwebhook": self._set_webhook,
+            "getwebhookinfo": self._get_webhook_info,
             "getupdates": self._get_updates,
             "sendmessage": self._send_message,
             "editmessagetext": self._edit_message_text,
@@ -188,7 +191,7 @@ class FakeTelegram:
     # -- the methods ------------------------------------------------------------------------------------------------
 
     async def _get_me(self, params: Obj) -> object:
-        return ME
+        return ME | self.me
 
     async def _delete_webhook(self, params: Obj) -> object:
         self.webhook = None
@@ -199,6 +202,9 @@ class FakeTelegram:
     async def _set_webhook(self, params: Obj) -> object:
         self.webhook = str(params["url"])
         return True
+
+    async def _get_webhook_info(self, params: Obj) -> object:
+        return {"url": self.webhook or "", "has_custom_certificate": False, "pending_update_count": len(self.pending)}
 
     async def _get_updates(self, params: Obj) -> object:
         if self.webhook:
