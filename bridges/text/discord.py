@@ -1,7 +1,7 @@
 """Discord: an application's bot, over the gateway.
 
-Discord confirms nothing and repeats nothing: what was heard waits here, across runs, until ``inbox.accept`` returned.
-What is written while no session is open never arrives. The SDK is loaded when the bot first runs.
+Discord confirms nothing and repeats nothing: what was heard waits here, across runs, until ``inbox.accept`` returned,
+and a new session begins with reading what was written while there was none. The SDK is loaded when the bot first runs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from bridges.message import (
     Inbox,
     Limits,
     Menu,
+    Noticed,
     NotSent,
     ReplyTarget,
     SendOutcome,
     SentId,
 )
 from bridges.race import first_of
+from bridges.text.discord_check import look
+from bridges.text.discord_seen import Seen
 from bridges.trusted import TrustedHosts, UntrustedHost
 
 if TYPE_CHECKING:
@@ -68,7 +71,8 @@ class DiscordChannel:
         self._pace: Pace | None = None
         self._waiting: deque[InboundMessage] = deque()
         self._arrival = asyncio.Event()
-        self._sessions = 0
+        self._seen = Seen(cursors)
+        self._behind = False
         self._files = TrustedHosts(("discordapp.com", "discordapp.net"), override=api)
 
     async def run(self, inbox: Inbox) -> None:
@@ -80,7 +84,8 @@ class DiscordChannel:
         up = asyncio.Event()
 
         def connected() -> None:
-            self._note_session()
+            self._behind = bool(self._seen)
+            self._arrival.set()
             if not up.is_set():
                 up.set()
                 inbox.connected()
@@ -93,9 +98,13 @@ class DiscordChannel:
             clock=self._clock,
         )
         try:
-            await first_of(gateway.listen(self._token), gateway.watch(), self._hand_over(inbox, up, api))
+            await first_of(gateway.listen(self._token), gateway.watch(), self._hand_over(inbox, up, gateway, api))
         finally:
             await gateway.leave()
+
+    async def check(self, *, log_in: bool) -> tuple[Noticed, ...]:
+        """See :meth:`bridges.message.ChecksPlatform.check`."""
+        return await look(self._token, self._base, self._clock)
 
     async def _opened(self) -> tuple[DiscordApi, Pace]:
         """Load the SDK and log the way out in, once. Raises ChannelStopped, OSError."""
@@ -108,6 +117,7 @@ class DiscordChannel:
             point_to(self._base, self._gateway)
             api = DiscordApi(sender(), self._name, cursors=self._cursors, clock=self._clock)
             try:
+                await self._seen.load()
                 await api.log_in(self._token)
             except BaseException:
                 await api.close()
@@ -117,21 +127,20 @@ class DiscordChannel:
 
     # -- in ----------------------------------------------------------------------------------------------------------
 
-    def _note_session(self) -> None:
-        self._sessions += 1
-        if self._sessions > 1:
-            structlog.get_logger(__name__).warning("new session: what was written since the last one was not delivered")
-
     def _hear(self, message: discord.Message, gateway: Gateway, api: DiscordApi) -> None:
+        if (parsed := self._read(message, gateway, api)) is not None:
+            self._take(parsed)
+
+    def _read(self, message: discord.Message, gateway: Gateway, api: DiscordApi) -> InboundMessage | None:
         from bridges.text.discord_parse import Place, parse_message  # noqa: PLC0415 - needs the SDK
 
         if gateway.user is None:
-            return
+            return None
         parsed = parse_message(message, gateway.user.id, self._name, api.threads)
-        if parsed is not None and self._take(parsed):
-            at = Place.parse(parsed.reply_to.route).thread_at
-            if at is not None:
-                api.entitle(at, parsed.text)
+        at = Place.parse(parsed.reply_to.route).thread_at if parsed else None
+        if parsed is not None and at is not None:
+            api.entitle(at, parsed.text)
+        return parsed
 
     def _hear_command(self, interaction: discord.Interaction, api: DiscordApi) -> None:
         from bridges.text.discord_parse import parse_command  # noqa: PLC0415 - needs the SDK
@@ -148,21 +157,41 @@ class DiscordChannel:
         self._arrival.set()
         return True
 
-    async def _hand_over(self, inbox: Inbox, up: asyncio.Event, api: DiscordApi) -> None:
+    async def _hand_over(self, inbox: Inbox, up: asyncio.Event, gateway: Gateway, api: DiscordApi) -> None:
         """Have message after message accepted; one that could not be stays first in the queue, for the next run."""
-        from bridges.text.discord_parse import Place  # noqa: PLC0415 - needs the SDK
-
         await up.wait()
         while True:
-            while self._waiting:
-                message = self._waiting[0]
-                acceptance = await inbox.accept(message)
+            if self._behind:
+                self._behind = False
+                await self._catch_up(gateway, api)
+            elif self._waiting:
+                await self._accept(self._waiting[0], inbox, api)
                 self._waiting.popleft()
-                command = Place.parse(message.reply_to.route).command
-                if command is not None and acceptance is Acceptance.ACCEPTED:
-                    api.commands.accepted(command)
-            self._arrival.clear()
-            await self._arrival.wait()
+            else:
+                self._arrival.clear()
+                await self._arrival.wait()
+
+    async def _accept(self, message: InboundMessage, inbox: Inbox, api: DiscordApi) -> None:
+        from bridges.text.discord_parse import Place  # noqa: PLC0415 - needs the SDK
+
+        acceptance = await inbox.accept(message)
+        place = Place.parse(message.reply_to.route)
+        if acceptance is not Acceptance.ACCEPTED:
+            self._seen.passed(place.channel, int(message.id))
+            return
+        if place.command is not None:
+            api.commands.accepted(place.command)
+        await self._seen.taken(int(message.id), *{place.channel, place.chat})
+
+    async def _catch_up(self, gateway: Gateway, api: DiscordApi) -> None:
+        """Put what was written meanwhile in its place among what waits."""
+        from bridges.text.discord_missed import missed  # noqa: PLC0415 - needs the SDK
+
+        found = [self._read(each, gateway, api) for each in await missed(gateway, self._seen, self._clock)]
+        late = {each.id: each for each in (*found, *self._waiting) if each is not None and each.addressed}
+        in_order = sorted(late.values(), key=lambda each: int(each.id))
+        structlog.get_logger(__name__).info("new session", to_be_taken=len(in_order), left_out=len(in_order[WAITING:]))
+        self._waiting = deque(in_order[:WAITING])
 
     # -- out ---------------------------------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ async def call(
             return refused(error)
         except (aiohttp.ClientError, TimeoutError, OSError):
             continue
-        except (KeyError, TypeError, ValueError):  # an answer that the SDK cannot read
+        except (AttributeError, LookupError, TypeError, ValueError):  # an answer that the SDK cannot read
             continue
     return NotSent.UNKNOWN
 

@@ -1,7 +1,7 @@
 """The way in from Discord: one gateway client for one run, and what keeps it from harm. Imports the SDK.
 
 The SDK reconnects and resumes by itself, without loss, but it knows no back-off when the server closes right after its
-greeting, dies of an unreachable gateway, and after an invalidated session what came meanwhile is gone.
+greeting, dies of an unreachable gateway, and after an invalidated session delivers nothing of what came meanwhile.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ IDENTIFY_GAP: Final = 5.0
 """Seconds between two of them on one connection."""
 
 LEAVE_SECONDS: Final = 3.0
+
+SETTLED_SECONDS: Final = 0.5
+"""Silence about servers after which a new session has told of all of them."""
 
 _SOCKETS: Final = frozenset({"ws", "wss"})
 
@@ -105,6 +108,7 @@ class Gateway(discord.Client):
             member_cache_flags=discord.MemberCacheFlags.none(),
             max_messages=None,
             http_trace=self._trace(),
+            guild_ready_timeout=SETTLED_SECONDS,
             enable_debug_events=True,  # the only public sign of a server that is alive and has nothing to tell
         )
         self._told_connected = connected
@@ -115,12 +119,24 @@ class Gateway(discord.Client):
         self._heard = clock.monotonic()
         self._link: aiohttp.ClientResponse | None = None
         self._linked = self._heard
+        self.told = asyncio.Event()
+        """Set once the present session has told of its servers."""
+
+    def dispatch(self, event: str, /, *args: object, **kwargs: object) -> None:
+        """See the SDK, whose own tasks go on telling of events when the client is closed, and fail."""
+        if not self.is_closed():
+            super().dispatch(event, *args, **kwargs)
 
     # -- what the SDK calls ------------------------------------------------------------------------------------------
 
     async def on_connect(self) -> None:
         """Tell that a new session has begun."""
+        self.told.clear()
         self._told_connected()
+
+    async def on_ready(self) -> None:
+        """Note that the session has told of its servers."""
+        self.told.set()
 
     async def on_message(self, message: discord.Message) -> None:
         """Tell what somebody wrote, perhaps we."""

@@ -175,7 +175,7 @@ async def test_an_event_the_sdk_cannot_read_ends_the_run_with_a_clear_error(
 # -- links that break --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["asked to reconnect", "resumable end", "4000", "1000", "4009", "cut"])
+@pytest.mark.parametrize("how", ["asked to reconnect", "resumable end", "4000", "1000", "4008", "4009", "cut"])
 async def test_a_broken_link_is_resumed_without_loss_or_repetition(
     fake: FakeDiscord, inbox: RecordingInbox, how: str
 ) -> None:
@@ -202,14 +202,12 @@ async def test_a_broken_link_is_resumed_without_loss_or_repetition(
     await channel.close()
 
 
-async def test_a_session_that_ended_for_good_is_followed_by_a_new_one_and_the_loss_is_told(
-    fake: FakeDiscord, inbox: RecordingInbox, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_session_that_ended_for_good_is_followed_by_a_new_one(fake: FakeDiscord, inbox: RecordingInbox) -> None:
     clock = FakeClock()
     channel = channel_at(fake, clock)
     async with running(channel, inbox):
         await fake.gateway.say(9, False)
-        await write(fake, "lost: no session is open")
+        await write(fake, "lost: nobody knows of this chat")
         await eventually(lambda: clock.sleepers == 2)  # the watchdog, and the distance between two new sessions
         assert fake.gateway.identifies == 1
         await clock.advance(5)
@@ -217,7 +215,18 @@ async def test_a_session_that_ended_for_good_is_followed_by_a_new_one_and_the_lo
         await write(fake, "heard")
         await inbox.heard(1)
     assert texts(inbox) == ["heard"]
-    assert "was not delivered" in capsys.readouterr().out
+    await channel.close()
+
+
+async def test_a_session_is_resumed_where_the_server_said(fake: FakeDiscord, inbox: RecordingInbox) -> None:
+    fake.gateway.resume_at = "/elsewhere"
+    channel = channel_at(fake)
+    async with running(channel, inbox):
+        await fake.gateway.say(7)
+        await fake.until(lambda: fake.gateway.resumes == 1)
+        await write(fake, "heard")
+        await inbox.heard(1)
+    assert fake.gateway.asked_at == ["/", "/elsewhere"]
     await channel.close()
 
 

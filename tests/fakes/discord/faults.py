@@ -17,6 +17,7 @@ class How(TypedDict, total=False):
     code: int
     body: Obj
     headers: dict[str, str]
+    html: str
     effect: bool
     drop: bool
     hold: asyncio.Event
@@ -29,7 +30,7 @@ class Fault:
     """Spoils calls whose "METHOD /path" matches ``call``: the first ``after`` pass, then ``times`` do not (None: all).
 
     ``effect`` lets the call do its work first; ``drop`` cuts the connection in the place of an answer; ``hold``
-    answers nothing until it is set.
+    answers nothing until it is set; ``html`` is what the network in front of the API answers itself.
     """
 
     call: re.Pattern[str]
@@ -37,6 +38,7 @@ class Fault:
     code: int = 0
     body: Obj = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
+    html: str = ""
     effect: bool = False
     drop: bool = False
     hold: asyncio.Event | None = None

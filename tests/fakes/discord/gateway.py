@@ -44,12 +44,18 @@ class FakeGateway:
         """Whether a session hears of the server; without it every channel is unknown to the client."""
         self.content_intent = True
         """Whether the developer portal grants the message content."""
+        self.resume_at = "/"
+        """The path at which sessions are to be resumed."""
+        self.asked_at: list[str] = []
+        """The path of each connection."""
         self.upgrade_status: int | None = None
         """The status that refuses a link, None: links are taken."""
         self.close_after_hello: int | None = None
         """The code that ends every link after its greeting."""
         self.answer_identify: int | None = None
         """The code that ends every link after it asked for a session."""
+        self.pulse: float | None = None
+        """Seconds between the server's own requests for a heartbeat; it has none of them as a rule."""
         self.silent = False
         """Whether the server takes everything and says nothing, as behind a dead link."""
         self.changed = asyncio.Condition()
@@ -105,6 +111,7 @@ class FakeGateway:
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Serve one link."""
         self.connects += 1
+        self.asked_at.append(request.path)
         await self.notify()
         if self.upgrade_status is not None:
             return web.Response(status=self.upgrade_status)
@@ -116,7 +123,11 @@ class FakeGateway:
             if self.close_after_hello is not None:
                 await link.close(code=self.close_after_hello)
                 return link
-            await self._listen(link)
+            beating = asyncio.create_task(self._beat(link))
+            try:
+                await self._listen(link)
+            finally:
+                beating.cancel()
         finally:
             del self.links[link]
             for session in self.sessions.values():
@@ -124,6 +135,11 @@ class FakeGateway:
                     session.link = None
             await self.notify()
         return link
+
+    async def _beat(self, link: web.WebSocketResponse) -> None:
+        while self.pulse is not None:
+            await asyncio.sleep(self.pulse)
+            await self._send(link, {"op": 1, "d": None, "s": None, "t": None})
 
     async def _listen(self, link: web.WebSocketResponse) -> None:
         async for message in link:
@@ -157,8 +173,9 @@ class FakeGateway:
             session = Session(f"session-{self.identifies}", intents, link=link)
             self.sessions[session.id] = session
             guilds: list[Obj] = [{"id": str(GUILD), "unavailable": True}] if self.tells_guild else []
+            resume = self.url.rstrip("/") + self.resume_at
             ready: Obj = {
-                "v": 10, "user": user(ME), "guilds": guilds, "session_id": session.id, "resume_gateway_url": self.url,
+                "v": 10, "user": user(ME), "guilds": guilds, "session_id": session.id, "resume_gateway_url": resume,
                 "application": {"id": str(APPLICATION), "flags": 1 << 19}, "shard": [0, 1], "private_channels": [],
             }  # fmt: skip
             await self._tell(session, "READY", ready)

@@ -128,6 +128,7 @@ class FakeDiscord:
     async def __aenter__(self) -> Self:
         app = web.Application()
         app.router.add_get("/", self.gateway.serve)
+        app.router.add_get("/elsewhere", self.gateway.serve)
         app.router.add_get("/attachments/{name}", self._download)
         app.router.add_route("*", "/api/v10/{path:.+}", self._call)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.2)
@@ -221,6 +222,8 @@ class FakeDiscord:
             request.transport.abort()
         if fault.status == 200 and not fault.drop:
             return await self._answer(call)
+        if fault.html:
+            return web.Response(text=fault.html, status=fault.status, headers=fault.headers, content_type="text/html")
         return _json(fault.refusal, fault.status, fault.headers)
 
     def _limits(self, name: str) -> dict[str, str]:
