@@ -15,6 +15,7 @@ from bridges.cli.pair import pair
 from bridges.cli.reload import reload
 from bridges.cli.run import run
 from bridges.cli.slack import slack
+from bridges.cli.smoke import smoke
 from bridges.cli.whatsapp import whatsapp
 
 
@@ -37,4 +38,5 @@ main.add_command(reload)
 main.add_command(run)
 main.add_command(sessions)
 main.add_command(slack)
+main.add_command(smoke)
 main.add_command(whatsapp)

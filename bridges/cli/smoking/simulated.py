@@ -1,0 +1,143 @@
+"""Runs the acceptance table on the simulated platforms: the only module of the program that knows the tests' fakes.
+
+The fakes and the table are those of the tests, in the package ``tests`` of this very distribution. Every channel talks
+to its platform's fake over real sockets of this machine, and to a fake Harness of either generation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import tempfile
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import bridges
+import tests
+from bridges.cli.smoking.lines import PASSED, Endpoint, Item, Result, Side, Spot, Verdict, Why, failed, not_done
+from bridges.cli.smoking.record import Record
+from bridges.message import Stop
+from bridges.shown import at, chain
+from harness_client.clock import Clock
+from harness_client.types import Generation
+from i18n import Language
+from tests.contract.desk import NotConnected
+from tests.contract.platform import Row
+from tests.contract.table import CASES, Case
+
+AT_ONCE: Final = 3
+"""Channels that run at the same time."""
+CASE_SECONDS: Final = 60.0
+"""What one case may take on either generation."""
+
+
+def is_ours() -> bool:
+    """Whether the package ``tests`` is that of this distribution: the name is a common one."""
+    ours, found = (Path(str(package.__file__)).parents[1] for package in (bridges, tests))
+    return ours == found
+
+
+def cases(*names: str, language: Language | None = None) -> tuple[Case, ...]:
+    """Return the cases of these names, those in one language only where it is given."""
+    found = tuple(case for case in CASES if case.run.__name__ in names and language in {None, case.language})
+    assert {case.run.__name__ for case in found} == set(names), "the table has lost a case"  # noqa: S101 - see shows()
+    return found
+
+
+SHOWN_BY: Final[Mapping[Item, Sequence[Case]]] = {
+    Item.HISTORY: cases("history_shows_the_newest_three_and_at_most_five"),
+    Item.HISTORY_MOST: cases("history_shows_the_newest_three_and_at_most_five"),
+    Item.ATTACHMENT: cases("history_with_an_attachment_is_refused"),
+    Item.GROUP: cases("history_in_a_group_gives_the_notice_only"),
+    Item.STRANGER: cases("a_stranger_hears_nothing_and_reaches_nothing", "where_the_bot_pairs_a_stranger_gets_a_code"),
+    Item.BATCH: cases("a_batch_becomes_one_prompt"),
+    Item.HELP_EN: cases("help_names_every_command", language=Language.EN),
+    Item.HELP_ZH: cases("help_names_every_command", language=Language.ZH),
+    Item.RUNNING: cases("history_answers_while_a_task_runs_and_leaves_it_alone"),
+    Item.QUESTION: cases("a_question_is_answered_in_the_chat"),
+    Item.APPROVAL: cases("an_approval_is_given_by_the_exact_word"),
+    Item.DUPLICATE: cases("what_is_delivered_twice_is_answered_once"),
+    Item.ECHO: cases("the_bots_own_message_is_none"),
+    Item.FIRST_SEGMENT: cases("a_refused_first_segment_ends_the_reply"),
+    Item.SECOND_SEGMENT: cases("a_refused_second_segment_ends_the_reply"),
+    Item.BIND: cases("binding_a_session_points_to_history"),
+}
+"""Which cases of the table show which line; all of them have to pass."""
+
+
+@dataclass(slots=True)
+class Acceptance:
+    """The acceptance of ``channels``. ``done`` is called after each channel."""
+
+    record: Record
+    clock: Clock
+    done: Callable[[str], None]
+    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    async def run(self, channels: Iterable[str]) -> None:
+        """Run all channels, AT_ONCE at a time."""
+        # The fakes are on this machine: an SDK must not look for them behind the operator's proxy.
+        os.environ.update(NO_PROXY="*", no_proxy="*")
+        async with asyncio.TaskGroup() as tasks:
+            for channel in channels:
+                tasks.create_task(self._channel(channel))
+
+    async def _channel(self, channel: str) -> None:
+        async with self._turns:
+            row: Row = importlib.import_module(f"tests.contract.rows.{channel}")
+            outcomes: dict[str, Result] = {}
+            for item, shown_by in SHOWN_BY.items():
+                results = [await self._case(row, case, outcomes) for case in shown_by]
+                spot = Spot(channel, None, Side.SIMULATED, Endpoint.FAKE, item)
+                self.record.note(spot, _together(results), self.clock.time())
+            self.done(channel)
+
+    async def _case(self, row: Row, case: Case, outcomes: dict[str, Result]) -> Result:
+        """Return the outcome of a case, run once however many lines it shows."""
+        if case.needs & row.LACKS:
+            return not_done(Why.PLATFORM)
+        missing = not_done(Why.NOT_INSTALLED)
+        if missing in outcomes.values():
+            return missing
+        if case.name not in outcomes:
+            began = self.clock.monotonic()
+            result = await _run(row, case)
+            outcomes[case.name] = (
+                replace(result, seconds=self.clock.monotonic() - began) if result != missing else missing
+            )
+        return outcomes[case.name]
+
+
+async def _run(row: Row, case: Case) -> Result:
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for generation in Generation:
+                async with asyncio.timeout(CASE_SECONDS):
+                    await case.on(row, generation, Path(folder, generation))
+    except Exception as error:  # noqa: BLE001 - whatever a case raises is its verdict, and the others go on
+        links = tuple(chain(error))
+        lost = next((link.health for link in links if isinstance(link, NotConnected)), None)
+        if lost is not None and lost.why is Stop.NOT_INSTALLED:
+            return not_done(Why.NOT_INSTALLED)
+        return failed(Why.CASE, f"{type(links[-1]).__name__} {_place(links)}")
+    return PASSED
+
+
+def _place(links: Sequence[BaseException]) -> str:
+    """Return the line of the table that was not met, or else where the last error was raised."""
+    frames = [frame for link in links for frame in traceback.extract_tb(link.__traceback__)]
+    table = [frame for frame in frames if Path(frame.filename).name == "table.py"]
+    found = (table or frames)[-1]
+    return at(found.filename, found.lineno or 0)
+
+
+def _together(results: Sequence[Result]) -> Result:
+    """Return one outcome for several cases: the worst, and how long they took in all."""
+    order = (Verdict.FAIL, Verdict.NOT_DONE, Verdict.PASS)
+    worst = min(results, key=lambda result: order.index(result.verdict))
+    seconds = [result.seconds for result in results if result.seconds is not None]
+    return replace(worst, seconds=sum(seconds) if seconds else None)
