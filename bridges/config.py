@@ -323,6 +323,10 @@ class Config(Section, frozen=True, kw_only=True):
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise Wrong(f"bot[{index}].name", Key.CONFIG_TWICE)
+        addresses = [(index, bot.endpoints) for index, bot in enumerate(self.bots) if isinstance(bot, Discord)]
+        for index, endpoints in addresses:
+            if endpoints != addresses[0][1]:  # its SDK keeps them for the whole process
+                raise Wrong(f"bot[{index}].endpoints", Key.CONFIG_ONE_ADDRESS)
 
     def secrets(self) -> frozenset[str]:
         """Return every secret in the clear, for the log to hide."""

@@ -191,7 +191,8 @@ class DiscordChannel:
         late = {each.id: each for each in (*found, *self._waiting) if each is not None and each.addressed}
         in_order = sorted(late.values(), key=lambda each: int(each.id))
         structlog.get_logger(__name__).info("new session", to_be_taken=len(in_order), left_out=len(in_order[WAITING:]))
-        self._waiting = deque(in_order[:WAITING])
+        self._waiting.clear()
+        self._waiting.extend(in_order[:WAITING])
 
     # -- out ---------------------------------------------------------------------------------------------------------
 

@@ -199,6 +199,8 @@ def test_a_folder_or_an_endless_file_is_no_configuration(tmp_path: Path) -> None
     assert caught.value.key is Key.CONFIG_UNREADABLE
 
 
+DISCORD = "[[bot]]\nname = '{}'\nchannel = 'discord'\ntoken = 'fake'\n{}\n"
+
 REFUSED: Final = {
     "languag = 'zh'": ("languag", Key.CONFIG_UNKNOWN),
     "language = 'fr'": ("language", Key.CONFIG_WRONG),
@@ -236,6 +238,10 @@ REFUSED: Final = {
     bot("token = 'fake'\nendpoints = { api = 'ftp://x' }"): ("bot[0].endpoints.api", Key.CONFIG_WRONG),
     bot("token = 'fake'\nendpoints = { gateway = 'ws://x' }"): ("bot[0].endpoints.gateway", Key.CONFIG_UNKNOWN),
     bot("token = 'fake'") + bot("token = 'fake'"): ("bot[1].name", Key.CONFIG_TWICE),
+    DISCORD.format("a", "") + DISCORD.format("b", "endpoints = { api = 'http://x' }"): (
+        "bot[1].endpoints",
+        Key.CONFIG_ONE_ADDRESS,
+    ),
     "[[bot]]\nname = 'a b'\nchannel = 'weixin'": ("bot[0].name", Key.CONFIG_WRONG),
 }
 

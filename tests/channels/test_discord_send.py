@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -25,13 +26,18 @@ from bridges.split import split_lossless
 from bridges.text.discord import DiscordChannel
 from bridges.text.discord_calls import ATTEMPT_SECONDS, BANNED_SECONDS, UNREACHED_SECONDS
 from bridges.text.discord_threads import REMEMBERED, OwnThreads
+from i18n import Language
 from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors, RecordingInbox
 from tests.channels.discord import HOME, channel_at, connected, place, running
+from tests.contract.desk import desk_at
+from tests.contract.rows.discord import DiscordPlatform
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord import GENERAL, ME, TELLER, FakeDiscord, How
 from tests.fakes.discord.payloads import thread
+from tests.fakes.harness import FakeHarness
 
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
 SEND = r"POST /channels/\d+/messages$"
 OPEN = "/threads$"
 
@@ -339,6 +345,22 @@ async def test_so_many_threads_are_remembered_and_a_full_disk_forgets_none() -> 
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
+
+
+async def test_an_image_reaches_the_model(tmp_path: Path) -> None:
+    async with (
+        FakeDiscord() as fake,
+        FakeHarness() as host,
+        desk_at(host, DiscordPlatform(fake), tmp_path, Language.EN) as desk,
+    ):
+        host.world.image_models.add(host.dialect.model)
+        fake.attachments["a.png"] = PNG
+        url = f"{fake.files}a.png"
+        shown = {"id": "5", "filename": "a.png", "size": len(PNG), "url": url, "proxy_url": url}
+        await fake.deliver(fake.write.message("what is it?", attachments=[shown | {"content_type": "image/png"}]))
+        await fake.until(lambda: fake.texts(HOME) == ["You said: what is it?"])
+        await desk.settled()
+        assert "image/png" in str([list(session.log) for session in host.world.sessions.values()])
 
 
 def file(url: str) -> InboundAttachment:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -23,10 +24,15 @@ from bridges.split import joined, split_lossless
 from bridges.text.whatsapp import WhatsAppChannel
 from bridges.text.whatsapp_graph import UNREACHED_SECONDS
 from commands.model import AttachmentKind
+from i18n import Language
 from tests.bridges.bench import eventually
 from tests.channels.whatsapp import ALICE, Line, line_on, platform
+from tests.contract.desk import desk_at
+from tests.contract.rows.whatsapp import WhatsAppPlatform
+from tests.fakes.harness import FakeHarness
 from tests.fakes.whatsapp import FakeWhatsApp, Fault
 
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
 USER = "US.13491208655302741918"
 TAKEN_BUT_UNHEARD = Fault(status=200, accepted=True, drop=True)
 
@@ -244,6 +250,28 @@ async def test_nothing_can_be_edited(line: Line) -> None:
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
+
+
+async def test_an_image_reaches_the_model(fake: FakeWhatsApp, tmp_path: Path) -> None:
+    platform = WhatsAppPlatform(fake)
+    async with FakeHarness() as host, desk_at(host, platform, tmp_path, Language.EN) as desk:
+        host.world.image_models.add(host.dialect.model)
+        fake.files["1"] = PNG
+        await platform.says("what is it?", attachment=AttachmentKind.IMAGE)
+        await eventually(lambda: platform.heard() == ["You said: what is it?"])
+        await desk.settled()
+        assert "image/png" in str([list(session.log) for session in host.world.sessions.values()])
+
+
+async def test_a_whole_history_is_one_message_to_a_person_who_may_be_sent_one_every_six_seconds(
+    fake: FakeWhatsApp, tmp_path: Path
+) -> None:
+    platform = WhatsAppPlatform(fake)
+    async with FakeHarness() as host, desk_at(host, platform, tmp_path, Language.EN) as desk:
+        await desk.bind(messages=10, length=490)
+        (history,) = await desk.ask("/history 5")
+        assert len(history) > 1_800, "elsewhere it would be several"
+        assert all(f"{number}. " in history for number in range(1, 6))
 
 
 def image(handle: str = "m1") -> InboundAttachment:

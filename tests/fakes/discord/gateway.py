@@ -48,6 +48,8 @@ class FakeGateway:
         """The path at which sessions are to be resumed."""
         self.asked_at: list[str] = []
         """The path of each connection."""
+        self.hosts: list[str] = []
+        """Whom each connection asked for."""
         self.upgrade_status: int | None = None
         """The status that refuses a link, None: links are taken."""
         self.close_after_hello: int | None = None
@@ -112,6 +114,7 @@ class FakeGateway:
         """Serve one link."""
         self.connects += 1
         self.asked_at.append(request.path)
+        self.hosts.append(request.host)
         await self.notify()
         if self.upgrade_status is not None:
             return web.Response(status=self.upgrade_status)

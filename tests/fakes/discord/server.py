@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -81,15 +82,20 @@ class FakeDiscord:
     :attr:`asked` and :attr:`calls`, break calls with :meth:`fail` and links through :attr:`gateway`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.token = TOKEN
+        self._tls = tls
         self.api = self.files = ""
+        self.port = 0
         self.write = Writer()
         self.gateway = FakeGateway()
         self.calls: list[Call] = []
         self.said: list[Said] = []
         self.asked: dict[int, Asked] = {}
         self.commands: list[Obj] = []
+        self.flags = 1 << 19
+        """The application's: by default it may read messages."""
+        self.sessions_left = 999
         self.blocked: set[int] = set()
         """Channels that take nothing from the bot."""
         self.unreadable: set[int] = set()
@@ -133,8 +139,9 @@ class FakeDiscord:
         app.router.add_route("*", "/api/v10/{path:.+}", self._call)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.2)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        host, port = self._runner.addresses[0][:2]
+        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls).start()
+        host, self.port = self._runner.addresses[0][:2]
+        port = self.port
         self.api, self.files = f"http://{host}:{port}/api/v10", f"http://{host}:{port}/attachments/"
         self.gateway.url = f"ws://{host}:{port}/"
         return self
@@ -260,10 +267,10 @@ class FakeDiscord:
         return user(ME)
 
     async def _application(self, path: dict[str, str], params: Obj) -> object:
-        return application()
+        return application() | {"flags": self.flags}
 
     async def _gateway(self, path: dict[str, str], params: Obj) -> object:
-        limit = {"total": 1_000, "remaining": 999, "reset_after": 1, "max_concurrency": 1}
+        limit = {"total": 1_000, "remaining": self.sessions_left, "reset_after": 90_000, "max_concurrency": 1}
         return {"url": self.gateway.url, "shards": 1, "session_start_limit": limit}
 
     async def _create_message(self, path: dict[str, str], params: Obj) -> object:
