@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 POLL_SECONDS: Final = 25
 """How long the server holds a poll that has nothing to tell."""
 
-DEAF_SECONDS: Final = 15.0
-"""How much longer a poll may take before its link counts as dead."""
-
 GROUP_EDIT_SECONDS: Final = 4.0
 """A group takes 20 messages a minute, edits included; this leaves some for replies."""
 
@@ -85,8 +82,7 @@ class TelegramChannel:
         me = await api.log_in()
         offset, timeout = None, 0  # the first poll returns at once and shows that the link is good
         while True:
-            async with self._clock.timeout(timeout + DEAF_SECONDS):
-                updates = await api.updates(offset, timeout)
+            updates = await api.updates(offset, timeout)
             if isinstance(updates, RetryAfter):
                 await self._clock.sleep(updates.seconds)
                 continue

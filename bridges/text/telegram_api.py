@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import aiohttp
-import httpx
 import structlog
 from telegram import Bot, BotCommand, LinkPreviewOptions, Message, User
 from telegram.constants import ChatAction, UpdateType
@@ -22,13 +19,10 @@ from telegram.error import (
     InvalidToken,
     NetworkError,
     TelegramError,
-    TimedOut,
 )
 from telegram.error import RetryAfter as FloodControl
-from telegram.request import HTTPXRequest
 
-from bridges.checkup import kind
-from bridges.http import CallFailed, Request, exchange
+from bridges.http import CallFailed, Unreached
 from bridges.message import (
     ChannelStopped,
     Clock,
@@ -39,12 +33,16 @@ from bridges.message import (
     SendOutcome,
     Sent,
     SentId,
-    Sign,
     Stop,
 )
+from bridges.text.telegram_check import look
+from bridges.text.telegram_wire import UNREAD, Polls, Wire
 
 CONNECTIONS: Final = 32
 """Sends and edits of one bot at the same time."""
+
+DEAF_SECONDS: Final = 15.0
+"""How much longer than it is held a poll may take before its link counts as dead."""
 
 POLL_CONNECTIONS: Final = 4
 """A poll torn down in flight may keep its connection busy for a while; the next one needs another."""
@@ -60,10 +58,7 @@ FETCH_SECONDS: Final = 60.0
 LONGEST_WAIT: Final = 3_600.0
 """The longest time the platform may tell a bot to wait before it logs in or polls again."""
 
-_UNREAD: Final = "unread"
-
 _NO_PREVIEW: Final = LinkPreviewOptions(is_disabled=True)
-_NEVER_LEFT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 _REFUSALS: Final = (
     ("message is not modified", None),
@@ -85,47 +80,6 @@ class Unread:
     body: Mapping[str, object]
 
 
-class _Wire(HTTPXRequest):
-    """Reads answers without telling the log what is in them, as the SDK does with one it cannot read."""
-
-    @staticmethod
-    def parse_json_payload(payload: bytes) -> dict[str, object]:
-        """Return an answer of the Bot API; see :meth:`telegram.request.BaseRequest.parse_json_payload`."""
-        try:
-            answer = json.loads(payload)
-        except (ValueError, RecursionError):
-            answer = None
-        if not isinstance(answer, dict) or not answer.keys() & {"result", "description"}:
-            raise NetworkError("no answer of the Bot API")
-        return answer
-
-
-class _Polls(_Wire):
-    """Hands on each update unread: the SDK reads all of them or none, and logs what it cannot read."""
-
-    @staticmethod
-    def parse_json_payload(payload: bytes) -> dict[str, object]:
-        """Return an answer with nothing in its updates that the SDK could stumble over."""
-        answer = _Wire.parse_json_payload(payload)
-        if "result" in answer:
-            answer["result"] = _wrapped(answer["result"])
-        return answer
-
-
-def _wrapped(updates: object) -> list[dict[str, object]]:
-    """Wrap what has an id, by which it can be confirmed; raises NetworkError when nothing of what came has one."""
-    if not isinstance(updates, list):
-        raise NetworkError("no list of updates")
-    wrapped = [
-        {"update_id": update["update_id"], _UNREAD: update}
-        for update in updates
-        if isinstance(update, dict) and type(update.get("update_id")) is int
-    ]
-    if updates and not wrapped:
-        raise NetworkError("updates without ids")
-    return wrapped
-
-
 class BotApi:
     """The calls one bot makes. ``address`` is the server, without a path."""
 
@@ -134,8 +88,8 @@ class BotApi:
         self._clock = clock
         self._files = f"{base}/file/bot{token}/"
         self._requests = (
-            _Wire(CONNECTIONS, read_timeout=ANSWER_SECONDS, pool_timeout=ANSWER_SECONDS),
-            _Polls(POLL_CONNECTIONS, pool_timeout=5.0),
+            Wire(CONNECTIONS, ANSWER_SECONDS, clock),
+            Polls(POLL_CONNECTIONS, DEAF_SECONDS, clock),
         )
         self._bot = Bot(
             token,
@@ -165,19 +119,8 @@ class BotApi:
         return me
 
     async def check(self) -> tuple[Noticed, ...]:
-        """See :meth:`bridges.message.ChecksPlatform.check`; a webhook that is set stays."""
-        try:
-            me, webhook = await self._bot.get_me(), await self._bot.get_webhook_info()
-        except InvalidToken:
-            return (Noticed(Sign.BAD_CREDENTIAL, "token"),)
-        except TelegramError as error:
-            return (_unseen(error),)
-        signs = {
-            Sign.WEBHOOK_SET: bool(webhook.url),
-            Sign.READS_ALL: bool(me.can_read_all_group_messages),
-            Sign.NO_GROUPS: me.can_join_groups is False,
-        }
-        return Noticed(Sign.ACCEPTED, me.name), *(Noticed(sign) for sign, shown in signs.items() if shown)
+        """See :meth:`bridges.message.ChecksPlatform.check`."""
+        return await look(self._bot)
 
     async def updates(self, offset: int | None, timeout: int) -> list[Unread] | RetryAfter:
         """Poll once; updates in the order of their ids. Raises ChannelStopped, ConnectionError."""
@@ -189,7 +132,7 @@ class BotApi:
             return RetryAfter(_seconds(error))
         except TelegramError as error:
             raise _lost(error) from None
-        unread = [Unread(update.update_id, update.api_kwargs[_UNREAD]) for update in updates]
+        unread = [Unread(update.update_id, update.api_kwargs[UNREAD]) for update in updates]
         return sorted(unread, key=lambda update: update.id)
 
     async def fetch(self, file_id: str, limit: int) -> bytes:
@@ -200,13 +143,10 @@ class BotApi:
             raise OSError(f"no such file: {type(error).__name__}") from None
         if file.file_path is None or not file.file_path.startswith(self._files):
             raise OSError("the file is elsewhere")
-        request: Request = {"method": "GET", "url": file.file_path}
-        # Whoever needs a proxy to reach the platform needs it for files too: the SDK reads the same variables.
-        async with aiohttp.ClientSession(trust_env=True) as http:
-            try:
-                reply = await exchange(http, self._clock, "file", request, seconds=FETCH_SECONDS, limit=limit)
-            except CallFailed as error:
-                raise OSError(str(error)) from None
+        try:
+            reply = await self._requests[0].file(file.file_path, FETCH_SECONDS, limit)
+        except CallFailed as error:
+            raise OSError(str(error)) from None
         if reply.status != 200:
             raise OSError(f"file: HTTP {reply.status}")
         return reply.body
@@ -271,22 +211,6 @@ def _lost(error: TelegramError) -> Exception:
     return ConnectionError(type(error).__name__)
 
 
-def _unseen(error: TelegramError) -> Noticed:
-    """Return what a look shows that was not answered; the order counts, as in :func:`_failure`."""
-    cause = error.__cause__
-    match error:
-        case FloodControl():
-            return Noticed(Sign.BUSY, "429")
-        case TimedOut() if not isinstance(cause, _NEVER_LEFT):
-            return Noticed(Sign.SILENT)
-        case NetworkError() if isinstance(cause, httpx.HTTPError) and not isinstance(error, BadRequest):
-            return Noticed(Sign.UNREACHED, kind(cause))
-        case BadRequest() | Forbidden() | Conflict():
-            return Noticed(Sign.REFUSED, kind(error))
-        case _:
-            return Noticed(Sign.UNREADABLE, kind(error))
-
-
 async def _outcome(call: Awaitable[Message | bool], known: SentId | None = None) -> SendOutcome:
     """Await a call about the message ``known``, or a new one. ChatMigrated passes."""
     try:
@@ -326,7 +250,7 @@ def _refused(text: str, known: SentId | None) -> SendOutcome:
 
 
 def _unanswered(error: NetworkError) -> SendOutcome:
-    if isinstance(error.__cause__, _NEVER_LEFT):
+    if isinstance(error.__cause__, Unreached):
         return RetryAfter(UNREACHED_SECONDS)
     return RetryAfter(UNREACHED_SECONDS) if "too many requests" in str(error).lower() else NotSent.UNKNOWN
 

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from bridges.message import Acceptance, InboundMessage
+from tests.fakes.clock import FakeClock
 
 
 class RecordingInbox:
@@ -41,6 +42,18 @@ class RecordingInbox:
     async def heard(self, count: int = 1) -> list[InboundMessage]:
         await self.until(lambda: len(self.messages) >= count)
         return self.messages
+
+
+class NotingClock(FakeClock):
+    """Knows who asked to sleep for how long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.naps: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.naps.append(seconds)
+        await super().sleep(seconds)
 
 
 class MemoryCursors:

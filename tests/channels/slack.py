@@ -40,18 +40,6 @@ class HeldInbox(RecordingInbox):
         return await super().accept(message)
 
 
-class NotingClock(FakeClock):
-    """Knows who asked to sleep for how long."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.naps: list[float] = []
-
-    async def sleep(self, seconds: float) -> None:
-        self.naps.append(seconds)
-        await super().sleep(seconds)
-
-
 def place(route: str | None = None) -> ReplyTarget:
     route = route or direct()
     return ReplyTarget(ChatKey("slack", BOT, route), route)

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bridges.message import ChannelStopped, NotSent, Sent, Stop
-from tests.channels.around import RecordingInbox
-from tests.channels.slack import HeldInbox, NotingClock, channel_at, fate, place, running, running_task
+from tests.channels.around import NotingClock, RecordingInbox
+from tests.channels.slack import HeldInbox, channel_at, fate, place, running, running_task
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import BOT_ID, BOT_USER, FakeSlack, Obj
 

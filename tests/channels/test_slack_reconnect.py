@@ -11,11 +11,10 @@ import pytest
 from bridges.log import Redactor
 from bridges.supervise import Link
 from bridges.text.slack_link import DEAF_SECONDS, FREE_OPENINGS, PATIENCE_SECONDS
-from tests.channels.around import RecordingInbox
+from tests.channels.around import NotingClock, RecordingInbox
 from tests.channels.slack import (
     NEVER,
     HeldInbox,
-    NotingClock,
     channel_at,
     running,
     running_task,

@@ -10,12 +10,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from bridges.http import BODY_LIMIT
 from bridges.message import Acceptance, ChannelStopped, Stop
 from bridges.state import BotKey
 from bridges.supervise import LONGEST_DELAY, Link, Supervisor
-from bridges.text.telegram import DEAF_SECONDS, POLL_SECONDS
+from bridges.text.telegram import POLL_SECONDS
+from bridges.text.telegram_api import DEAF_SECONDS
 from tests.bridges.bench import eventually
-from tests.channels.around import RecordingInbox
+from tests.channels.around import NotingClock, RecordingInbox
 from tests.channels.telegram import channel_at, running
 from tests.fakes.clock import FakeClock
 from tests.fakes.telegram import FakeTelegram, How, Obj
@@ -30,18 +32,6 @@ async def fake() -> AsyncIterator[FakeTelegram]:
 @pytest.fixture
 def inbox() -> RecordingInbox:
     return RecordingInbox()
-
-
-class NotingClock(FakeClock):
-    """Knows who asked to sleep for how long."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.naps: list[float] = []
-
-    async def sleep(self, seconds: float) -> None:
-        self.naps.append(seconds)
-        await super().sleep(seconds)
 
 
 def hello(fake: FakeTelegram, text: str = "hello") -> Obj:
@@ -168,6 +158,8 @@ async def test_an_update_that_makes_no_sense_holds_up_nothing_and_is_not_logged(
         f'["{SECRET}"]',
         f"<html>{SECRET}</html>",
         "",
+        pytest.param('{"result": [' + " " * BODY_LIMIT + "]}", id="endless"),
+        pytest.param('{"result": ' + "[" * 200_000, id="deep"),
     ],
 )
 @pytest.mark.parametrize("status", [200, 404, 401, 403, 503])

@@ -26,9 +26,9 @@ from bridges.message import (
 )
 from bridges.split import split_lossless
 from bridges.text.telegram import DRAFT_LIFE_SECONDS, DRAFT_SECONDS, GROUP_EDIT_SECONDS, TelegramChannel
-from bridges.text.telegram_api import LONGEST_WAIT, UNREACHED_SECONDS
+from bridges.text.telegram_api import ANSWER_SECONDS, LONGEST_WAIT, UNREACHED_SECONDS
 from tests.bridges.bench import eventually
-from tests.channels.around import RecordingInbox
+from tests.channels.around import NotingClock, RecordingInbox
 from tests.channels.telegram import channel_at, connected, place
 from tests.fakes.clock import FakeClock
 from tests.fakes.telegram import GROUP_ID, TELLER, FakeTelegram, How
@@ -104,6 +104,18 @@ async def test_a_server_that_is_not_there_got_nothing_and_may_be_tried_again() -
     async with FakeTelegram() as fake, connected(fake) as channel:
         await fake.__aexit__(None)
         assert await channel.send(place(), "hi") == RetryAfter(UNREACHED_SECONDS)
+
+
+async def test_a_send_that_is_never_answered_may_have_arrived(fake: FakeTelegram) -> None:
+    clock = FakeClock()
+    async with connected(fake, clock) as channel:
+        fake.fail("sendMessage", hold=asyncio.Event())
+        sending = asyncio.create_task(channel.send(place(), "hi"))
+        await fake.until(lambda: fake.count("sendMessage") == 1)
+        await clock.advance(ANSWER_SECONDS - 1)
+        assert not sending.done()
+        await clock.advance(1)
+        assert await sending is NotSent.UNKNOWN
 
 
 async def test_an_ambiguous_send_is_not_repeated_by_the_delivery(fake: FakeTelegram, channel: TelegramChannel) -> None:
@@ -190,7 +202,7 @@ async def test_edits_in_a_group_leave_room_for_replies(fake: FakeTelegram) -> No
 
 
 async def test_a_draft_is_a_preview_and_the_answer_a_message(fake: FakeTelegram) -> None:
-    clock = FakeClock()
+    clock = NotingClock()
     async with connected(fake, clock) as channel:
         first, second = await channel.begin(place()), await channel.begin(place())
         assert first is not None
@@ -201,7 +213,7 @@ async def test_a_draft_is_a_preview_and_the_answer_a_message(fake: FakeTelegram)
         await fake.until(lambda: len(fake.drafts) == 2)
         await first.update("Hell")
         await first.update("Hello " + "😀" * 5_000 + "x")
-        await eventually(lambda: clock.sleepers == 3)  # the poll under way, and both drafts
+        await eventually(lambda: clock.naps == [DRAFT_SECONDS] * 2)
         await clock.advance(DRAFT_SECONDS)
         await fake.until(lambda: len(fake.drafts) == 3)
         for stream in (first, second):
@@ -215,13 +227,13 @@ async def test_a_draft_is_a_preview_and_the_answer_a_message(fake: FakeTelegram)
 
 
 async def test_a_draft_is_shown_again_before_it_fades(fake: FakeTelegram) -> None:
-    clock = FakeClock()
+    clock = NotingClock()
     async with connected(fake, clock) as channel:
         stream = await channel.begin(place())
         assert stream is not None
         await stream.update("let me look")
         await fake.until(lambda: len(fake.drafts) == 1)
-        await eventually(lambda: clock.sleepers == 2)
+        await eventually(lambda: clock.naps == [DRAFT_SECONDS])
         await clock.advance(DRAFT_SECONDS + DRAFT_LIFE_SECONDS)
         await fake.until(lambda: len(fake.drafts) == 2)
         await stream.finish("")
@@ -266,7 +278,7 @@ async def test_a_chat_that_takes_no_drafts_is_asked_once_and_others_keep_theirs(
 
 
 async def test_flood_control_of_drafts_is_obeyed(fake: FakeTelegram) -> None:
-    clock = FakeClock()
+    clock = NotingClock()
     async with connected(fake, clock) as channel:
         fake.fail("sendMessageDraft", status=429, description="x", parameters={"retry_after": 9})
         stream = await channel.begin(place())
@@ -274,7 +286,7 @@ async def test_flood_control_of_drafts_is_obeyed(fake: FakeTelegram) -> None:
         await stream.update("Hel")
         await fake.until(lambda: fake.count("sendMessageDraft") == 1)
         await stream.update("Hello")
-        await eventually(lambda: clock.sleepers == 2)  # the poll under way, and the draft
+        await eventually(lambda: clock.naps == [9.0])
         await clock.advance(8.9)
         assert fake.count("sendMessageDraft") == 1
         await clock.advance(0.1)
