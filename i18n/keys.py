@@ -399,6 +399,9 @@ class Key(StrEnum):
     DOCTOR_PLATFORM = "doctor.platform"
 
     SMOKE_HARMLESS = "smoke.harmless"
+    SMOKE_ALL_SIMULATED = "smoke.all_simulated"
+    SMOKE_CALLS = "smoke.calls"
+    SMOKE_NO_CALLS = "smoke.no_calls"
     SMOKE_SIDES = "smoke.sides"
     SMOKE_SECONDS = "smoke.seconds"
     SMOKE_TITLE = "smoke.title"

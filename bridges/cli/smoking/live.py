@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -59,6 +59,7 @@ class Live:
         walks: list[Walk] = []
 
         def requested(method: str, end: str, seconds: float) -> None:
+            self.record.calls[method] += 1
             if walks:
                 walks[-1].requested(method, end, seconds)
 
@@ -105,7 +106,7 @@ class Live:
         serving = asyncio.create_task(served.serve(stop))
         try:
             if await self._connected(bot, served):
-                await self._steps(bot, walk, policies)
+                await self._steps(bot, walk, served, policies)
         finally:
             stop.set()
             await serving
@@ -133,17 +134,22 @@ class Live:
             wrong = item is Item.CONNECT and not missing
             self._note(bot, item, failed(Why.NOT_CONNECTED, health.why) if wrong else rest)
 
-    async def _steps(self, bot: AnyBot, walk: Walk, policies: Policies) -> None:
-        for item, asks in STEPS.items():
-            if not (item is Item.GROUP and bot.channel in NO_GROUPS) and not self.flow.stopped:
-                self._note(bot, item, await walk.step(asks))
-        access = policies.of(BotKey(bot.channel, bot.name))
-        if not self.flow.stopped:
-            everybody = access is not None and access.direct == "open"
-            pairs = access is not None and access.direct == "pairing"
-            self._note(bot, Item.STRANGER, not_done(Why.OPEN) if everybody else await walk.stranger(pairs=pairs))
-        self._note(bot, Item.ECHO, await walk.echo())
-        self._note(bot, Item.DUPLICATE, walk.duplicates())
+    async def _steps(self, bot: AnyBot, walk: Walk, served: ServedBot, policies: Policies) -> None:
+        steps: dict[Item, Callable[[], Awaitable[Result]]] = {
+            **{item: partial(walk.step, asks) for item, asks in STEPS.items()},
+            Item.STRANGER: partial(_stranger, walk, policies, served.health.bot),
+            Item.ECHO: walk.echo,
+            Item.DUPLICATE: walk.duplicates,
+        }
+        for item, step in steps.items():
+            if self.flow.stopped:
+                return
+            if item is Item.GROUP and bot.channel in NO_GROUPS:
+                continue
+            result = await step()
+            if result.why is Why.TIMED_OUT and served.health.link is not Link.UP:
+                result = not_done(Why.NOT_CONNECTED)
+            self._note(bot, item, result)
 
     def _note(self, bot: AnyBot, item: Item, result: Result) -> None:
         self.record.note(spot_of(bot, item), result, self.clock.time())
@@ -152,3 +158,11 @@ class Live:
             click.echo(self.words(Key.SMOKE_TAKEN, mark=MARKS[result.verdict], seconds=f"{result.seconds:.2f}"))
         elif result.why is not None and result.why not in {Why.NOBODY, Why.OPEN}:
             click.echo(f"{MARKS[result.verdict]} {self.words(REASONS[result.why])}")
+
+
+async def _stranger(walk: Walk, policies: Policies, key: BotKey) -> Result:
+    """See to somebody without access, unless there is nobody such."""
+    access = policies.of(key)
+    if access is not None and access.direct == "open":
+        return not_done(Why.OPEN)
+    return await walk.stranger(pairs=access is not None and access.direct == "pairing")

@@ -29,6 +29,8 @@ class Record:
         self.began = began
         self.ended: float | None = None
         """None while it runs, and for ever when it was killed."""
+        self.calls: Counter[str] = Counter()
+        """What the real Harness was asked, by the name of the call."""
         self._lines: dict[Spot, Line] = {}
 
     def __iter__(self) -> Iterator[Line]:

@@ -104,8 +104,7 @@ def as_json(record: Record) -> str:
         "asked_for": record.side,
         "began": _iso(record.began),
         "ended": _iso(record.ended),
-        "sessions_created": 0,
-        "model_calls": 0,
+        "harness_calls": record.calls,
         "counts": {side: {each: _counts(record, side)[each] for each in Verdict} for side in Side},
         "lines": [_told(line) for line in record],
     }
@@ -134,14 +133,16 @@ def _counts(record: Record, side: Side) -> Mapping[Verdict, int]:
 
 def as_markdown(record: Record, words: Words) -> str:
     """Return all of it for people."""
+    calls = ", ".join(f"{name} {count}" for name, count in sorted(record.calls.items()))
     head = [
         f"# {words(Key.SMOKE_TITLE)}",
         "",
         f"- {words(Key.SMOKE_VERSION, version=record.version)}",
         f"- {words(Key.SMOKE_ASKED_FOR, side=words(SIDES[record.side]))}",
         f"- {words(Key.SMOKE_TIMES, began=_iso(record.began), ended=_iso(record.ended) or '–')}",
+        f"- {words(Key.SMOKE_CALLS, calls=calls or words(Key.SMOKE_NO_CALLS))}",
         "",
-        *(f"{words(key)}\n" for key in (Key.SMOKE_HARMLESS, Key.SMOKE_SIDES, Key.SMOKE_SECONDS)),
+        *(f"{text}\n" for text in (promise(record, words), words(Key.SMOKE_SIDES), words(Key.SMOKE_SECONDS))),
         f"## {words(Key.SMOKE_SUMMARY)}",
         "",
         *_grid(_summary_headings(words), _summary(record, words)),
@@ -151,6 +152,11 @@ def as_markdown(record: Record, words: Words) -> str:
         *_grid([words(key) for key in _HEADINGS], (_cells(line, words) for line in record)),
     ]
     return "\n".join(head) + "\n"
+
+
+def promise(record: Record, words: Words) -> str:
+    """Return what the run does not do."""
+    return words(Key.SMOKE_HARMLESS if record.side is Side.LIVE else Key.SMOKE_ALL_SIMULATED)
 
 
 _HEADINGS: Final = (

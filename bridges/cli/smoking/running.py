@@ -19,7 +19,7 @@ from bridges.cli.smoking.lines import CHANNELS, Side, Verdict
 from bridges.cli.smoking.live import Live
 from bridges.cli.smoking.plan import plan_live, plan_simulated
 from bridges.cli.smoking.record import FAILED, Record
-from bridges.cli.smoking.report import Paper, as_table
+from bridges.cli.smoking.report import Paper, as_table, promise
 from bridges.cli.smoking.walk import Flow
 from bridges.command_desk import VERSION
 from bridges.config import Config, environment, load, locate
@@ -99,7 +99,7 @@ def smoke(options: Options) -> int:
 def _carry_out(run: _Run, work: _Work) -> int:
     words, record = run.words, run.record
     run.save()
-    click.echo(words(Key.SMOKE_HARMLESS))
+    click.echo(promise(record, words))
     log = os.open(run.paper.log, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(log, "w", encoding="utf-8") as stream, logging_to(stream, run.redact):
         problem = asyncio.run(_until_over(run, work))

@@ -172,7 +172,7 @@ class Walk:
             return failed(Why.CAME_BACK)
         return PASSED if own else not_done(Why.NOT_REACHED)
 
-    def duplicates(self) -> Result:
+    async def duplicates(self) -> Result:
         """Judge whether the platform delivered a message twice; it had one reply, or its step failed."""
         by_end: dict[Acceptance | None, set[EventId]] = {}
         for arrival in self.channel.arrivals:
