@@ -30,7 +30,10 @@ async def _bot(client: AsyncWebClient, token: str) -> tuple[Noticed, ...]:
         answer = await client.auth_test(token=token)
     except (SlackApiError, aiohttp.ClientError, TimeoutError) as error:
         return (_unseen(error, "bot_token", "bot_token"),)
-    who = Noticed(Sign.ACCEPTED, f"@{answer['user']}, {answer['team']}")
+    user, team = answer.get("user"), answer.get("team")
+    if not (isinstance(user, str) and isinstance(team, str)):
+        return (Noticed(Sign.UNREADABLE, "auth.test"),)
+    who = Noticed(Sign.ACCEPTED, f"@{user}, {team}")
     headers = {name.lower(): value for name, value in answer.headers.items()}
     if _GRANTED not in headers:
         return (who,)
@@ -44,7 +47,10 @@ async def _app(client: AsyncWebClient, token: str, hide: Callable[[str], None]) 
         answer = await client.apps_connections_open(app_token=token)
     except (SlackApiError, aiohttp.ClientError, TimeoutError) as error:
         return (_unseen(error, "app_token", "connections:write"),)
-    hide(urlsplit(str(answer["url"])).query)
+    url = answer.get("url")
+    if not isinstance(url, str):
+        return (Noticed(Sign.UNREADABLE, "apps.connections.open"),)
+    hide(urlsplit(url).query)
     return ()
 
 

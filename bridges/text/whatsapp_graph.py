@@ -69,7 +69,8 @@ class _Health(msgspec.Struct):
     entities: list[_Entity] = msgspec.field(default_factory=list)
 
 
-class _Number(_Answer):
+class _Number(_Answer, kw_only=True):
+    id: str | None = None
     display_phone_number: str = ""
     verified_name: str = ""
     health_status: _Health = msgspec.field(default_factory=_Health)
@@ -135,6 +136,8 @@ class Graph:
             number = await self._call("number", "GET", f"{self._number}?fields={_FIELDS}", _Number)
         except (Refused, CallFailed) as error:
             return (_unseen(error, "phone_number_id"),)
+        if number.id is None:
+            return (Noticed(Sign.UNREADABLE, "number: no id"),)
         who = " ".join(filter(None, (number.display_phone_number, number.verified_name))) or self._number[1:]
         health = number.health_status
         restricted = (Noticed(Sign.RESTRICTED),) if health.can_send_message == "BLOCKED" else ()
@@ -269,7 +272,7 @@ def _unseen(error: Refused | CallFailed, credential: str) -> Noticed:
         return Noticed(Sign.RESTRICTED)
     if error.code == _BAD_PARAMETER:
         return Noticed(Sign.BAD_CREDENTIAL, credential)
-    return refused(error.status, error.code or "")
+    return refused(429 if isinstance(told.outcome, Slower) else error.status, error.code or "")
 
 
 def _read(call: str, reply: Reply, answer: type[A]) -> A:

@@ -50,6 +50,12 @@ class FakeFeishu:
         self.gateway = Gateway()
         self.app: Obj = {"app_id": APP_ID, "app_secret": SECRET}
         self.is_bot = True
+        self.state = 2
+        """2: switched on in the organisation."""
+        self.granted = [
+            "im:message.p2p_msg:readonly", "im:message.group_at_msg:readonly", "im:message:send_as_bot", "im:resource",
+            "cardkit:card:write",
+        ]  # fmt: skip
         self.life = 7200
         self.tokens: list[str] = []
         self.valid: set[str] = set()
@@ -75,6 +81,7 @@ class FakeFeishu:
         app.router.add_get("/ws", self.gateway.serve)
         app.router.add_post(f"{api}/auth/v3/tenant_access_token/internal", self._token)
         app.router.add_get(f"{api}/bot/v3/info", self._call("info", self._info))
+        app.router.add_get(f"{api}/application/v6/scopes", self._call("scopes", self._scopes))
         app.router.add_post(im, self._call("messages", self._new))
         app.router.add_post(f"{im}/{{message}}/reply", self._call("messages", self._reply))
         app.router.add_delete(f"{im}/{{message}}", self._call("delete", self._delete))
@@ -173,7 +180,11 @@ class FakeFeishu:
         return self.faults[name].popleft() if self.faults[name] else None
 
     def _info(self, request: web.Request, body: Obj) -> Obj:
-        return {"bot": {"open_id": BOT, "app_name": "bot", "activate_status": 2}} if self.is_bot else {}
+        return {"bot": {"open_id": BOT, "app_name": "bot", "activate_status": self.state}} if self.is_bot else {}
+
+    def _scopes(self, request: web.Request, body: Obj) -> Obj:
+        told = [{"scope_name": name, "grant_status": 1, "scope_type": "tenant"} for name in self.granted]
+        return {"data": {"scopes": [*told, {"scope_name": "im:chat", "grant_status": 2, "scope_type": "tenant"}]}}
 
     def _new(self, request: web.Request, body: Obj) -> Obj | int:
         if request.query.get("receive_id_type") != "chat_id":

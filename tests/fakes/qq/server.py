@@ -65,6 +65,7 @@ class FakeQQ:
         self.violations: list[str] = []
         self.faults: defaultdict[str, deque[Fault | None]] = defaultdict(deque)
         self.files: dict[str, bytes] = {}
+        self.sessions_left = 999
         self.allows_addresses = True
         self.gateway_url: str | None = None
         self.valid: set[str] = set()
@@ -162,7 +163,7 @@ class FakeQQ:
         if refusal := self._refused(request, "gateway"):
             return refusal
         address = self.gateway_url or self.url.replace("http", "ws") + "/ws"
-        limit = {"total": 1000, "remaining": 999, "reset_after": 1, "max_concurrency": 1}
+        limit = {"total": 1000, "remaining": self.sessions_left, "reset_after": 90_000, "max_concurrency": 1}
         return _json({"url": address, "shards": 1, "session_start_limit": limit})
 
     async def _me(self, request: web.Request) -> web.StreamResponse:

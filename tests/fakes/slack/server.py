@@ -73,6 +73,11 @@ class FakeSlack:
         self.said: list[Said] = []
         self.files: dict[str, tuple[str, bytes]] = {}
         self.blocked: set[str] = set()
+        self.scopes: list[str] | None = [
+            "app_mentions:read", "channels:history", "chat:write", "commands", "files:read", "groups:history",
+            "im:history", "im:read", "mpim:history",
+        ]  # fmt: skip
+        """What the bot token may do, as every answer says; None: no answer says it."""
         self.hooks: dict[str, Hook] = {}
         self.strangers_chats: set[str] = set()
         """Private conversations the bot is not in."""
@@ -209,7 +214,8 @@ class FakeSlack:
         try:
             if handler is None:
                 raise Refusal("unknown_method")
-            return web.json_response({"ok": True, **handler(params)})
+            headers = {"X-OAuth-Scopes": ",".join(self.scopes)} if self.scopes is not None else {}
+            return web.json_response({"ok": True, **handler(params)}, headers=headers)
         except Refusal as refusal:
             return web.json_response({"ok": False, "error": str(refusal)})
 

@@ -21,6 +21,7 @@ ACCESS_TOKEN = "access-token-fake"
 APP_SECRET = "app-secret-fake"
 VERIFY_TOKEN = "verify-token-fake"
 VERSION = "v25.0"
+ACCOUNT, APP = "200200200200200", "400400400400400"
 LONGEST_TEXT = 4096
 
 
@@ -34,6 +35,13 @@ class Sent:
     body: Obj
 
 
+def health(status: str = "AVAILABLE") -> Obj:
+    """Return what the platform says of everything that a message goes through."""
+    ids = {"PHONE_NUMBER": NUMBER, "WABA": ACCOUNT, "BUSINESS": "3000", "APP": APP}
+    entities = [{"entity_type": kind, "id": id_, "can_send_message": status} for kind, id_ in ids.items()]
+    return {"can_send_message": status, "entities": entities}
+
+
 class FakeWhatsApp:
     """Use as a context. Whatever a client does wrong is noted in ``violations``; every test must leave it empty."""
 
@@ -45,6 +53,13 @@ class FakeWhatsApp:
         self.typed: list[str] = []
         self.calls: list[str] = []
         self.violations: list[str] = []
+        self.number: Obj = {
+            "display_phone_number": "+1 555-078-3881",
+            "verified_name": "Fake Inc",
+            "health_status": health(),
+        }
+        self.subscribed = [APP]
+        """Apps that get what is sent to the account."""
         self.files: dict[str, bytes] = {}
         self.file_url: str | None = None
         """Another address for every file."""
@@ -57,6 +72,7 @@ class FakeWhatsApp:
         app = web.Application()
         app.router.add_get(f"/{VERSION}/{NUMBER}", self._number)
         app.router.add_post(f"/{VERSION}/{NUMBER}/messages", self._messages)
+        app.router.add_get(f"/{VERSION}/{ACCOUNT}/subscribed_apps", self._subscribed)
         app.router.add_get(f"/{VERSION}/{{id}}", self._media)
         app.router.add_get("/files/{id}", self._file)
         self._runner = web.AppRunner(app, shutdown_timeout=0.05)
@@ -108,7 +124,21 @@ class FakeWhatsApp:
     # -- the calls --------------------------------------------------------------------------------------------------
 
     async def _number(self, request: web.Request) -> web.Response:
-        return await self._met("number", request) or _json({"id": NUMBER})
+        met = await self._met("number", request)
+        if met is not None:
+            return met
+        proof = request.query.get("appsecret_proof")
+        if (
+            proof is not None
+            and proof != hmac.new(APP_SECRET.encode(), self.token.encode(), hashlib.sha256).hexdigest()
+        ):
+            return web.Response(status=400, body=refusal(100), content_type="application/json")
+        fields = request.query.get("fields", "").split(",")
+        return _json({"id": NUMBER, **{name: value for name, value in self.number.items() if name in fields}})
+
+    async def _subscribed(self, request: web.Request) -> web.Response:
+        apps = [{"whatsapp_business_api_data": {"id": app, "name": "an app"}} for app in self.subscribed]
+        return await self._met("apps", request) or _json({"data": apps})
 
     async def _messages(self, request: web.Request) -> web.Response:
         body = await request.json()
