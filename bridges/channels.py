@@ -90,6 +90,7 @@ def _wecom(bot: WeCom, around: Surroundings) -> Channel:
         websocket=bot.endpoints.websocket,
         display_name=bot.display_name,
         commands=KNOWN,
+        cursors=around.cursors,
         clock=around.clock,
     )
 

@@ -14,17 +14,22 @@ from bridges.http import CONNECT_SECONDS, new_session
 from bridges.message import (
     AnswerStream,
     ChannelStopped,
+    Cursors,
     InboundAttachment,
     InboundMessage,
     Inbox,
     Limits,
+    Noticed,
     NotSent,
     ReplyTarget,
     SendOutcome,
+    Sign,
     Stop,
 )
-from bridges.race import first_of
+from bridges.race import first_of, task_group
 from bridges.trusted import TrustedHosts
+from bridges.unended import Unended
+from bridges.wecom.check import look
 from bridges.wecom.connection import MAX_MESSAGE, Callback, Connection, Credentials, Ended, Line, Refused
 from bridges.wecom.inbound import Malformed, Names, Route, parse
 from bridges.wecom.media import DOMAINS, fetch
@@ -39,6 +44,7 @@ WAITING: Final = 1_000
 REFUSALS: Final = 3
 """Subscriptions refused in a row, and the bot needs a person: the code for a wrong secret is documented nowhere."""
 
+_OPEN: Final = "open-bubbles"
 _BUSY: Final = frozenset({-1, 45009, 45033})
 """Refusals that say nothing about the secret."""
 
@@ -56,6 +62,7 @@ class WeComChannel:
         websocket: str | None,
         display_name: str | None,
         commands: Collection[str],
+        cursors: Cursors,
         clock: Clock,
     ) -> None:
         self._bot = bot
@@ -63,6 +70,7 @@ class WeComChannel:
         self._url = websocket or SERVICE
         self._hosts = TrustedHosts(DOMAINS, websocket)
         self._names = Names(display_name, commands)
+        self._unended = Unended(cursors, _OPEN)
         self._clock = clock
         self._waiting: deque[InboundMessage] = deque()
         self._arrival = asyncio.Event()
@@ -75,13 +83,20 @@ class WeComChannel:
 
         The connection outlives a run that is cancelled, until the channel is closed: replies go out over it.
         """
-        link = self._link = self._link or _Link(self._clock)
+        link = self._link = self._link or _Link(self._unended, self._clock)
         link.keeping = link.keeping or asyncio.create_task(self._keep(link))
         try:
-            await first_of(link.ended(), self._hand_over(link, inbox))
+            async with task_group() as tasks:
+                await first_of(link.ended(), self._hand_over(link, inbox, tasks))
         except Refused as error:
             self._judge(error)
             raise
+
+    async def check(self, *, log_in: bool) -> tuple[Noticed, ...]:
+        """See :meth:`bridges.message.ChecksPlatform.check`."""
+        if not log_in:
+            return (Noticed(Sign.WOULD_REPLACE),)
+        return await look(self._credentials, self._url, self._clock, busy=_BUSY)
 
     async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
         """See :meth:`bridges.message.Channel.send`."""
@@ -152,13 +167,14 @@ class WeComChannel:
         self._waiting.append(message)
         self._arrival.set()
 
-    async def _hand_over(self, link: _Link, inbox: Inbox) -> None:
+    async def _hand_over(self, link: _Link, inbox: Inbox, tasks: asyncio.TaskGroup) -> None:
         """Have message after message accepted; one that could not be stays first in the queue, for the next run.
 
         The platform does not deliver again.
         """
         await link.line.up.wait()
         inbox.connected()
+        tasks.create_task(link.outbox.end_left_over())
         while True:
             while self._waiting:
                 await inbox.accept(self._waiting[0])
@@ -172,10 +188,10 @@ class _Link:
 
     __slots__ = ("http", "keeping", "line", "outbox")
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, unended: Unended, clock: Clock) -> None:
         self.http = new_session()
         self.line = Line(clock)
-        self.outbox = Outbox(self.line, clock)
+        self.outbox = Outbox(self.line, unended, clock)
         self.keeping: asyncio.Task[None] | None = None
 
     async def ended(self) -> None:

@@ -103,7 +103,8 @@ class Connection:
         self._clock = clock
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._acks: dict[str, asyncio.Future[int]] = {}
-        self._forgotten = asyncio.Event()
+        self._over = asyncio.Event()
+        self._why = ""
         self._missed = 0
 
     async def run(self, who: Credentials, up: Callable[[], None], hear: Callable[[Callback], None]) -> None:
@@ -128,16 +129,20 @@ class Connection:
             if self._socket.closed:
                 raise NotConnected
             acknowledged = self._acks[request] = asyncio.get_running_loop().create_future()
+            sent = False
             try:
-                await self._send(command, request, body)
                 async with self._clock.timeout(seconds):
+                    await self._send(command, request, body)
+                    sent = True
                     code = await acknowledged
             except (aiohttp.ClientError, OSError):  # also the TimeoutError of the clock
+                if not sent:
+                    self._give_up("the platform takes nothing in")
                 raise Unacknowledged from None
             finally:
                 del self._acks[request]
         if code == NOT_SUBSCRIBED:
-            self._forgotten.set()
+            self._give_up("the platform forgot the subscription")
             raise NotConnected
         if code:
             raise Refused(command, code)
@@ -156,13 +161,18 @@ class Connection:
                 raise Ended(f"no answer to {MISSED_BEATS} heartbeats")
             self._missed += 1
             try:
-                await self._send(_PING, f"{_PING}_{uuid.uuid4().hex}", None)
+                async with self._clock.timeout(ACK_SECONDS):  # what reads nothing takes no heartbeat either
+                    await self._send(_PING, f"{_PING}_{uuid.uuid4().hex}", None)
             except (aiohttp.ClientError, OSError):
                 raise Ended("the connection was lost") from None
 
+    def _give_up(self, why: str) -> None:
+        self._why = why
+        self._over.set()
+
     async def _notice(self) -> None:
-        await self._forgotten.wait()
-        raise Ended("the platform forgot the subscription")
+        await self._over.wait()
+        raise Ended(self._why)
 
     async def _read(self, hear: Callable[[Callback], None]) -> None:
         while True:

@@ -1,7 +1,7 @@
 """The way out: a reply to the request that is answered, else a message of the bot's own accord.
 
 Every reply is a bubble with an id of its own that ends with exactly one ``finish``. A message goes out finished; an
-answer that grows is :class:`Growing`.
+answer that grows is :class:`Growing`, and is written down first, so that the next process ends what a crash left open.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import re
 import uuid
 from typing import Final
 
+import msgspec
 import structlog
 
 from bridges.message import NotSent, RetryAfter, SendOutcome, Sent, SentId
 from bridges.pace import Pace, Window
+from bridges.unended import Unended
 from bridges.wecom.connection import Line, NotConnected, Refused, Unacknowledged
 from bridges.wecom.inbound import Route
 from harness_client.clock import Clock
@@ -32,8 +34,11 @@ UPDATE_SECONDS: Final = 2.0
 SPARED: Final = 10
 """Frames of a window that no update uses: ends and messages come first."""
 
+LIFE_SECONDS: Final = 600.0
+"""What the platform gives a bubble; then it hangs for ever."""
+
 OPEN_SECONDS: Final = 540.0
-"""The platform gives a bubble ten minutes, then it hangs for ever; ours end before that."""
+"""Ours end before that."""
 
 FINISH_TRIES: Final = 4
 LONGEST_WAIT: Final = 30.0
@@ -54,15 +59,30 @@ _REFUSALS: Final[dict[int, SendOutcome]] = {
     93006: NotSent.BLOCKED,
 }
 
+LEFT_OVER: Final = "…"
+"""The last state of a bubble whose text is lost; what became of the answer follows as a message."""
+
 _MENTION: Final = re.compile("<(?=@)")
+
+
+class Bubble(msgspec.Struct, frozen=True):
+    """What it takes to end a bubble. ``until``, since the epoch: the platform takes no end after that."""
+
+    id: str
+    route: Route
+    until: float
+
+    def __str__(self) -> str:
+        return msgspec.json.encode(self).decode()
 
 
 class Outbox:
     """Sends for one bot."""
 
-    def __init__(self, line: Line, clock: Clock) -> None:
+    def __init__(self, line: Line, unended: Unended, clock: Clock) -> None:
         self.pace = Pace(clock, *WINDOWS)
         self.clock = clock
+        self.unended = unended
         self.growing: set[asyncio.Task[None]] = set()
         self._line = line
         self._log = structlog.get_logger(__name__)
@@ -82,6 +102,25 @@ class Outbox:
         body = {"msgtype": "stream", "stream": {"id": bubble, "finish": finish, "content": content}}
         outcome = await self._put(route.chat, "aibot_respond_msg", body, route.request)
         return Sent(SentId(bubble)) if isinstance(outcome, Sent) else outcome
+
+    async def end(self, bubble: Bubble, text: str) -> SendOutcome:
+        """Send the one ``finish``; what was surely not taken is sent again."""
+        outcome: SendOutcome | None = None
+        for _ in range(FINISH_TRIES):
+            outcome = await self.reply(bubble.route, bubble.id, text, finish=True)
+            if not isinstance(outcome, RetryAfter):
+                break
+            await self.clock.sleep(min(outcome.seconds, LONGEST_WAIT))
+        await self.unended.end(str(bubble))
+        return NotSent.WINDOW_CLOSED if outcome is None else outcome
+
+    async def end_left_over(self) -> None:
+        """End what an earlier process left growing, where the platform still takes it; once. Raises OSError."""
+        for name in await self.unended.left_over():
+            with contextlib.suppress(msgspec.DecodeError):  # damaged
+                bubble = msgspec.json.decode(name, type=Bubble)
+                if self.clock.time() < bubble.until:
+                    await self.end(bubble, LEFT_OVER)
 
     async def close(self) -> None:
         """Let no bubble grow any more."""
@@ -113,8 +152,7 @@ class Growing:
 
     def __init__(self, outbox: Outbox, route: Route) -> None:
         self._outbox = outbox
-        self._route = route
-        self._bubble = f"stream_{uuid.uuid4().hex}"
+        self._bubble = Bubble(f"stream_{uuid.uuid4().hex}", route, outbox.clock.time() + LIFE_SECONDS)
         self._text = ""
         self._changed = asyncio.Event()
         self._sending = asyncio.Lock()
@@ -126,6 +164,7 @@ class Growing:
         self._text = harmless(text).encode()[-MAX_BYTES:].decode(errors="ignore")
         self._changed.set()
         if self._showing is None:
+            await self._outbox.unended.begin(str(self._bubble))
             self._showing = asyncio.create_task(self._show())
             self._outbox.growing.add(self._showing)
             self._showing.add_done_callback(self._outbox.growing.discard)
@@ -133,6 +172,7 @@ class Growing:
     async def finish(self, text: str) -> SendOutcome:
         """See :meth:`bridges.message.AnswerStream.finish`."""
         if self._showing is None:
+            await self._outbox.unended.end(str(self._bubble))
             return NotSent.WINDOW_CLOSED
         async with self._sending:  # what is in flight is acknowledged first
             self._showing.cancel()
@@ -141,16 +181,19 @@ class Growing:
 
     async def _show(self) -> None:
         """Show every change, and end the bubble while the platform still takes its end."""
-        clock = self._outbox.clock
+        clock, bubble = self._outbox.clock, self._bubble
         until = clock.monotonic() + OPEN_SECONDS
         while True:
             self._changed.clear()
             async with self._sending:
-                outcome = await self._outbox.reply(self._route, self._bubble, self._text, finish=False)
-            if not isinstance(outcome, Sent | RetryAfter) and outcome is not NotSent.UNKNOWN:
+                outcome = await self._outbox.reply(bubble.route, bubble.id, self._text, finish=False)
+            if outcome is None:
                 self._over = True
+                await self._outbox.unended.end(str(bubble))
                 return
-            wait = self._outbox.pace.wait(self._route.chat, spare=SPARED)
+            if not isinstance(outcome, Sent | RetryAfter) and outcome is not NotSent.UNKNOWN:
+                return  # it shows no more of it, and takes its end all the same
+            wait = self._outbox.pace.wait(bubble.route.chat, spare=SPARED)
             await clock.sleep(max(UPDATE_SECONDS, wait))
             with contextlib.suppress(TimeoutError):
                 async with clock.timeout(until - clock.monotonic()):
@@ -161,15 +204,8 @@ class Growing:
                 return
 
     async def _end(self, text: str) -> SendOutcome:
-        """Send the one ``finish``; what was surely not taken is sent again."""
         self._over = True
-        outcome: SendOutcome | None = None
-        for _ in range(FINISH_TRIES):
-            outcome = await self._outbox.reply(self._route, self._bubble, text, finish=True)
-            if not isinstance(outcome, RetryAfter):
-                break
-            await self._outbox.clock.sleep(min(outcome.seconds, LONGEST_WAIT))
-        return NotSent.WINDOW_CLOSED if outcome is None else outcome
+        return await self._outbox.end(self._bubble, text)
 
 
 def harmless(text: str) -> str:

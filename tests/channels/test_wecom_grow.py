@@ -18,6 +18,8 @@ from bridges.split import split_answer, split_lossless
 from bridges.wecom.connection import ACK_SECONDS, BEAT_SECONDS
 from bridges.wecom.outbox import (
     FINISH_TRIES,
+    LEFT_OVER,
+    LIFE_SECONDS,
     MAX_BYTES,
     OPEN_SECONDS,
     SLOWER_SECONDS,
@@ -27,6 +29,7 @@ from bridges.wecom.outbox import (
     harmless,
 )
 from tests.bridges.bench import eventually
+from tests.channels.around import MemoryCursors
 from tests.channels.test_wecom_run import beat
 from tests.channels.wecom import GROUP, Line, line_on, platform
 from tests.fakes.wecom import FakeWeCom, Fault
@@ -226,3 +229,92 @@ async def test_what_grows_leaves_room_for_ends_and_messages(fake: FakeWeCom, lin
     for number in range(SPARED - 1):
         assert isinstance(await line.channel.send(message.reply_to, str(number)), Sent)
     assert isinstance(await growing.finish("end"), Sent)
+
+
+@pytest.mark.parametrize("code", [40058, 45002, 40001])
+async def test_a_bubble_whose_growth_was_refused_ends_all_the_same(fake: FakeWeCom, line: Line, code: int) -> None:
+    growing = await begun(line, fake, await line.says())
+    fake.fail(REPLY, Fault(code=code))
+    await growing.update("Hello")
+    await pass_time(line, fake)
+    await tried(fake, 2)
+    assert isinstance(await growing.finish("Hello there"), Sent)
+    assert (fake.said[0].states, fake.hanging) == (["Hel", "Hello there"], [])
+
+
+# -- after a crash -----------------------------------------------------------------------------------------------------
+
+
+async def crashed(fake: FakeWeCom) -> MemoryCursors:
+    """Return what a process left behind that was killed while an answer grew."""
+    kept = MemoryCursors()
+    async with line_on(fake, kept) as line:
+        await begun(line, fake, await line.says(), "half an ans")
+        left = dict(kept.values)
+    kept.values = left
+    return kept
+
+
+async def test_a_bubble_that_a_crash_left_open_is_ended_by_the_next_process(fake: FakeWeCom) -> None:
+    async with line_on(fake, await crashed(fake)) as line:
+        await eventually(lambda: not fake.hanging)
+        assert fake.said[0].states == ["half an ans", LEFT_OVER]
+        await eventually(lambda: line.cursors.values["open-bubbles"] == b"[]")
+        await line.lose()
+        await line.start()
+        await line.says()
+    assert len(fake.said) == 1, "and not once more"
+
+
+async def test_an_answer_that_ended_leaves_nothing_to_end(fake: FakeWeCom) -> None:
+    kept = MemoryCursors()
+    async with line_on(fake, kept) as line:
+        await (await begun(line, fake, await line.says())).finish("Hello")
+        silent = await line.channel.begin((await line.says()).reply_to)
+        assert silent is not None
+        await silent.finish("never shown")
+    async with line_on(fake, kept) as line:
+        await line.says()
+    assert fake.texts() == ["Hello"]
+
+
+async def test_a_bubble_is_written_down_before_it_is_shown(fake: FakeWeCom, line: Line) -> None:
+    growing = await line.channel.begin((await line.says()).reply_to)
+    assert growing is not None
+    await growing.update("Hel")
+    assert not fake.said
+    assert b"stream_" in line.cursors.values["open-bubbles"]
+
+
+async def test_a_bubble_too_old_for_an_end_gets_none(fake: FakeWeCom) -> None:
+    kept = await crashed(fake)
+    line = Line(fake, kept)
+    await line.clock.advance(LIFE_SECONDS + 1)
+    await line.start()
+    await line.says()
+    await eventually(lambda: line.cursors.values["open-bubbles"] == b"[]")
+    assert fake.said[0].states == ["half an ans"]
+    await line.stop()
+    await line.channel.close()
+
+
+async def test_an_end_the_platform_does_not_take_any_more_harms_nothing(fake: FakeWeCom) -> None:
+    kept = await crashed(fake)
+    fake.expire()
+    async with line_on(fake, kept) as line:
+        message = await line.says()
+        assert isinstance(await line.channel.send(message.reply_to, "fine"), Sent)
+
+
+@pytest.mark.parametrize("damaged", [b"{", b"[7]", b'["what"]', b'["{}"]'])
+async def test_a_damaged_record_of_open_bubbles_is_none(fake: FakeWeCom, damaged: bytes) -> None:
+    kept = MemoryCursors()
+    kept.values["open-bubbles"] = damaged
+    async with line_on(fake, kept) as line:
+        await (await begun(line, fake, await line.says())).finish("Hello")
+    assert fake.texts() == ["Hello"]
+
+
+async def test_a_full_disk_stops_no_answer(fake: FakeWeCom, line: Line) -> None:
+    line.cursors.full = True
+    assert isinstance(await (await begun(line, fake, await line.says())).finish("Hello"), Sent)

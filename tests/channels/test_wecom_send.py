@@ -23,7 +23,7 @@ from bridges.message import (
 )
 from bridges.pace import Pace
 from bridges.split import split_lossless
-from bridges.wecom.connection import ACK_SECONDS, PATIENCE_SECONDS
+from bridges.wecom.connection import ACK_SECONDS, BEAT_SECONDS, PATIENCE_SECONDS, Unacknowledged
 from bridges.wecom.outbox import (
     SLOWER_SECONDS,
     UNREACHED_SECONDS,
@@ -36,6 +36,8 @@ from tests.channels.wecom import GROUP, Line, line_on, platform
 from tests.fakes.clock import FakeClock
 from tests.fakes.wecom import FakeWeCom, Fault
 
+FLOOD = 30_000_000
+"""Bytes that fill every buffer of a socket."""
 REPLY, ACTIVE = "aibot_respond_msg", "aibot_send_msg"
 
 
@@ -171,6 +173,32 @@ async def test_a_send_that_is_given_up_leaves_the_request_usable(fake: FakeWeCom
     sending.cancel()
     await asyncio.wait({sending})
     assert isinstance(await line.channel.send(message.reply_to, "two"), Sent)
+
+
+async def test_a_link_that_takes_nothing_in_is_given_up_at_once(fake: FakeWeCom, line: Line) -> None:
+    fake.stall()
+    assert line.channel._link is not None
+    sending = asyncio.create_task(line.channel._link.line.request(ACTIVE, {"text": "x" * FLOOD}))
+    await line.clock.sleeping(2)  # the heartbeat and the frame
+    await line.clock.advance(ACK_SECONDS)
+    with pytest.raises(Unacknowledged):
+        await sending
+    assert str(await line.ended()) == "the platform takes nothing in"
+    await line.start()
+    assert (await line.says("again")).text == "again"
+
+
+async def test_a_heartbeat_that_finds_no_room_ends_the_link(fake: FakeWeCom, line: Line) -> None:
+    fake.stall()
+    assert line.channel._link is not None
+    assert line.channel._link.line._connection is not None
+    writer = line.channel._link.line._connection._socket._writer
+    writer.transport.write(b"x" * FLOOD)
+    writer._output_size = writer._limit  # the library waits for room at the next frame
+    await line.clock.advance(BEAT_SECONDS + ACK_SECONDS)
+    assert str(await line.ended()) == "the connection was lost"
+    await line.start()
+    assert (await line.says("again")).text == "again"
 
 
 async def test_a_link_that_is_down_is_waited_for(fake: FakeWeCom, line: Line) -> None:

@@ -10,7 +10,7 @@ from bridges.message import InboundMessage
 from bridges.wecom.channel import WeComChannel
 from bridges.wecom.connection import Credentials
 from commands.catalog import KNOWN
-from tests.channels.around import RecordingInbox
+from tests.channels.around import MemoryCursors, RecordingInbox
 from tests.fakes.clock import FakeClock
 from tests.fakes.wecom import BOT_ID, SECRET, FakeWeCom
 
@@ -20,8 +20,16 @@ GROUP = "group-1"
 class Line:
     """One run after the other of one channel."""
 
-    def __init__(self, fake: FakeWeCom, *, secret: str = SECRET, display_name: str | None = None) -> None:
+    def __init__(
+        self,
+        fake: FakeWeCom,
+        cursors: MemoryCursors | None = None,
+        *,
+        secret: str = SECRET,
+        display_name: str | None = None,
+    ) -> None:
         self.fake = fake
+        self.cursors = cursors or MemoryCursors()
         self.clock = FakeClock()
         self.inbox = RecordingInbox()
         self.channel = WeComChannel(
@@ -30,6 +38,7 @@ class Line:
             websocket=fake.url,
             display_name=display_name,
             commands=KNOWN,
+            cursors=self.cursors,
             clock=self.clock,
         )
         self.task: asyncio.Task[None] | None = None
@@ -71,9 +80,11 @@ class Line:
 
 
 @asynccontextmanager
-async def line_on(fake: FakeWeCom, *, display_name: str | None = None) -> AsyncIterator[Line]:
+async def line_on(
+    fake: FakeWeCom, cursors: MemoryCursors | None = None, *, display_name: str | None = None
+) -> AsyncIterator[Line]:
     """Start a channel; at the end it is closed."""
-    line = Line(fake, display_name=display_name)
+    line = Line(fake, cursors, display_name=display_name)
     await line.start()
     try:
         yield line

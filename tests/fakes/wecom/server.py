@@ -158,6 +158,14 @@ class FakeWeCom:
         for socket in list(self._open):
             _reset(socket)
 
+    def stall(self) -> None:
+        """Read nothing more from any connection, as behind a link that died without a word."""
+        for socket in list(self._open):
+            request = socket._req  # no public way to stop reading
+            assert request is not None
+            assert isinstance(request.transport, asyncio.ReadTransport)
+            request.transport.pause_reading()
+
     def expire(self) -> None:
         """Let every request be over."""
         self._requests.clear()
