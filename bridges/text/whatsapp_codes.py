@@ -7,6 +7,9 @@ from typing import Final
 
 from bridges.message import ChannelStopped, NotSent, Stop
 
+MOST_REFUSALS: Final = 8
+"""Further ones in a row make the wait no longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Slower:
@@ -18,7 +21,8 @@ class Slower:
 
     def wait(self, refusals: int) -> float:
         """Return the seconds to wait after so many refusals in a row, the present one included."""
-        return (self.first + self.more * (refusals - 1)) * self.times ** (refusals - 1)
+        earlier = min(refusals, MOST_REFUSALS) - 1
+        return (self.first + self.more * earlier) * self.times**earlier
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,11 +76,11 @@ class Number:
 
 class _Change(msgspec.Struct):
     value: msgspec.Raw = msgspec.Raw(b"{}")
-    field: str = ""
+    field: str | None = None
 
 
 class _Entry(msgspec.Struct):
-    changes: list[_Change] = msgspec.field(default_factory=list)
+    changes: list[msgspec.Raw] = msgspec.field(default_factory=list)
 
 
 class _Post(msgspec.Struct):
@@ -99,7 +99,7 @@ class _Contact(msgspec.Struct):
 
 class _Value(msgspec.Struct):
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-    contacts: list[_Contact] | None = None
+    contacts: msgspec.Raw = msgspec.Raw(b"[]")
     messages: list[msgspec.Raw] | None = None
     statuses: list[msgspec.Raw] | None = None
 
@@ -147,7 +147,8 @@ class _Context(msgspec.Struct):
 class _Message(msgspec.Struct):
     id: str
     type: str
-    phone: str | None = msgspec.field(name="from", default=None)
+    sender: str | None = msgspec.field(name="from", default=None)
+    """A phone number, or the user id of somebody who has none to show."""
     from_user_id: str | None = None
     group_id: str | None = None
     context: _Context | None = None
@@ -172,8 +173,11 @@ def parse(body: bytes, bot: str, number_id: str) -> Iterator[Found]:
         if isinstance(entry, Unreadable):
             yield entry
             continue
-        for change in entry.changes:
-            if change.field == "messages":  # other fields carry our own echo, or nothing for us
+        for each in entry.changes:
+            change = _read(each, _Change, "change")
+            if isinstance(change, Unreadable):
+                yield change
+            elif change.field == "messages":  # other fields carry our own echo, or nothing for us
                 yield from _value(change.value, bot, number_id)
 
 
@@ -185,7 +189,11 @@ def _value(raw: msgspec.Raw, bot: str, number_id: str) -> Iterator[Found]:
     if value.metadata.phone_number_id != number_id:
         return
     me = Number(bot, number_id, digits(value.metadata.display_phone_number))
-    user_ids = {contact.wa_id: contact.user_id for contact in value.contacts or () if contact.wa_id}
+    contacts = _read(value.contacts, list[_Contact], "contacts")
+    if isinstance(contacts, Unreadable):
+        yield contacts
+    known = [] if isinstance(contacts, Unreadable) else contacts
+    user_ids = {contact.wa_id: contact.user_id for contact in known if contact.wa_id}
     for each in value.messages or ():
         message = _read(each, _Message, "message")
         found = message if isinstance(message, Unreadable) else _message(message, me, user_ids)
@@ -200,18 +208,19 @@ def _value(raw: msgspec.Raw, bot: str, number_id: str) -> Iterator[Found]:
 
 
 def _message(message: _Message, me: Number, user_ids: dict[str, str | None]) -> InboundMessage | Unreadable | None:
-    user = message.from_user_id or user_ids.get(message.phone or "")
-    sender = user or message.phone
-    if not message.id or not sender:
-        return Unreadable("message without id or sender")
-    if message.type in _SILENT or (message.phone and message.phone == me.digits):
+    number = message.sender if message.sender and message.sender.isdecimal() else None
+    user = message.from_user_id or (message.sender if number is None else user_ids.get(number))
+    sender = user or number
+    if not message.id or not sender or message.group_id == "":
+        return Unreadable("message without id, sender or group")
+    if message.type in _SILENT or (number and number == me.digits):
         return None
     group, context = message.group_id, message.context
     chat = ChatKey(CHANNEL, me.bot, group or sender)
     typed, attachment = _content(message)
     mentioned, text = _without_mention(typed, me) if group else (False, typed)
     replied = context is not None and context.sender is not None and digits(context.sender) == me.digits
-    route = Route(message.id, group) if group else Route(message.id, phone=message.phone, user=user)
+    route = Route(message.id, group) if group else Route(message.id, phone=number, user=user)
     return InboundMessage(
         id=EventId(message.id),
         chat=chat,
@@ -262,7 +271,7 @@ def digits(phone: str) -> str:
     return re.sub(r"[^0-9]", "", phone)
 
 
-S = TypeVar("S", bound=msgspec.Struct)
+S = TypeVar("S")
 
 
 def _read(data: bytes | msgspec.Raw, kind: type[S], name: str) -> S | Unreadable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -25,6 +26,9 @@ READ_SECONDS: Final = 10.0
 
 FAREWELL_SECONDS: Final = 0.5
 """What posts on their way in get when the webhook closes; WhatsApp delivers the others again."""
+
+
+_SIGNATURE: Final = re.compile(r"sha256=[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +89,28 @@ class Webhook:
             self._open -= 1
 
     async def _taken(self, request: web.Request) -> int:
-        """Return the HTTP status that says what became of a post."""
+        """Return the HTTP status that says what became of a post; what carries no signature is not even read."""
+        signature = request.headers.get("X-Hub-Signature-256", "")
+        if not _SIGNATURE.fullmatch(signature):
+            return self._refuse()
         try:
             async with self._clock.timeout(READ_SECONDS):
                 body = await request.read()
         except TimeoutError:
             return 408
         expected = hmac.new(self._door.app_secret.encode(), body, hashlib.sha256).hexdigest()
-        if not _same(request.headers.get("X-Hub-Signature-256", ""), f"sha256={expected}"):
-            self._complain("a post that was not signed with app_secret was refused")
-            return 403
+        if not _same(signature, f"sha256={expected}"):
+            return self._refuse()
         try:
             await self._receive(body)
         except OSError as error:
             self._log.error("not acknowledged", error=type(error).__name__)
             return 503
         return 200
+
+    def _refuse(self) -> int:
+        self._complain("a post that was not signed with app_secret was refused")
+        return 403
 
     def _complain(self, what: str) -> None:
         """Say once what anybody on the internet can cause as often as they like."""

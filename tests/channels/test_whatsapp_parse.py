@@ -190,7 +190,7 @@ def test_only_failed_statuses_say_anything_in_whatever_order_they_come() -> None
         ({"entry": [{"changes": 1}]}, "entry.changes"),
         ({"entry": [{"changes": [{"field": "messages", "value": {"metadata": 1}}]}]}, "value.metadata"),
         (post(change(value({"id": 5, "type": "text"}))), "message.id"),
-        (post(change(value({"id": "secret", "type": "text"}))), "message without id or sender"),
+        (post(change(value({"id": "secret", "type": "text"}))), "message without id, sender or group"),
         (post(change(value(statuses=({"id": "1"},)))), "status"),
     ],
 )
@@ -200,6 +200,43 @@ def test_what_cannot_be_read_is_named_by_its_place(body: object, where: str) -> 
 
 def test_what_is_no_json_is_named_too() -> None:
     assert list(parse(b"\xff{", "bot", NUMBER)) == [Unreadable("post")]
+
+
+@pytest.mark.parametrize("contacts", [3, {}, [3], [{"wa_id": 5}], [None]])
+def test_people_that_cannot_be_read_take_no_message_with_them(contacts: object) -> None:
+    found = read(post(change(value(message("a"), contacts=contacts))))
+    assert isinstance(found[0], Unreadable)
+    assert [each.text for each in found if isinstance(each, InboundMessage)] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "odd", [3, None, [], {"field": 5}, {"value": 5}, {"field": None, "value": value(message("x"))}]
+)
+def test_a_change_that_cannot_be_read_takes_no_other_with_it(odd: object) -> None:
+    body = {"entry": [{"changes": [odd, change(value(message("a")))]}]}
+    assert [each.text for each in read(body) if isinstance(each, InboundMessage)] == ["a"]
+
+
+@pytest.mark.parametrize("user", [USER, "US.ENT.11815799212886844830"])
+def test_a_user_id_in_the_place_of_a_phone_number_is_one(user: str) -> None:
+    found = one(sender=user)
+    assert (found.sender, found.chat.chat) == (user, user)
+    assert route(found) == Route(str(found.id), user=user)
+
+
+def test_a_group_without_a_name_is_no_private_chat() -> None:
+    assert heard(message("/history") | {"group_id": ""}) == []
+
+
+def test_a_changed_number_says_nothing_and_its_person_is_a_new_one() -> None:
+    told = {"body": "changed", "wa_id": "12195555358", "type": "user_changed_number"}
+    assert heard(message(None, type="system") | {"system": told}) == []
+    assert one(sender="12195555358").sender == "12195555358"
+
+
+def test_a_thousand_messages_in_one_post_are_read_one_by_one() -> None:
+    found = heard(*(message(str(number)) for number in range(1_000)))
+    assert [each.text for each in found] == [str(number) for number in range(1_000)]
 
 
 def test_a_message_that_cannot_be_read_takes_no_other_with_it() -> None:

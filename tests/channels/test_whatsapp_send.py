@@ -22,6 +22,7 @@ from bridges.message import (
 )
 from bridges.split import joined, split_lossless
 from bridges.text.whatsapp import WhatsAppChannel
+from bridges.text.whatsapp_codes import MEANINGS, MOST_REFUSALS, Slower
 from bridges.text.whatsapp_graph import UNREACHED_SECONDS
 from commands.model import AttachmentKind
 from i18n import Language
@@ -160,6 +161,13 @@ async def test_refusals_in_a_row_wait_longer_and_a_success_ends_the_row(
     assert await line.channel.send(other.reply_to, "hello") == RetryAfter(waits[0])
     assert isinstance(await line.channel.send(message.reply_to, "hello"), Sent)
     assert await line.channel.send(message.reply_to, "hello") == RetryAfter(waits[0])
+
+
+@pytest.mark.parametrize("code", [131056, 130429, 131016, 4])
+def test_however_many_refusals_there_are_the_wait_has_a_bound(code: int) -> None:
+    slower = MEANINGS[code].outcome
+    assert isinstance(slower, Slower)
+    assert slower.wait(100_000) == slower.wait(MOST_REFUSALS) < 86_400
 
 
 async def test_what_may_have_arrived_is_never_sent_again(fake: FakeWhatsApp, line: Line) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import hashlib
+import hmac
 import json
 from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
+from multidict import CIMultiDict
 
-from bridges.message import Acceptance, ChannelStopped, Stop
+from bridges.message import Acceptance, ChannelStopped, Sent, Stop
 from bridges.text.whatsapp_webhook import LARGEST_POST, MAX_POSTS, READ_SECONDS
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
@@ -124,7 +128,8 @@ async def test_posts_beside_each_other_keep_their_order(fake: FakeWhatsApp, line
 async def _half_a_post(webhook: str) -> asyncio.StreamWriter:
     parts = urlsplit(webhook)
     _, writer = await asyncio.open_connection(parts.hostname, parts.port)
-    writer.write(b"POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345")
+    signed = "X-Hub-Signature-256: sha256=" + "0" * 64
+    writer.write(f"POST /webhook HTTP/1.1\r\nHost: x\r\n{signed}\r\nContent-Length: 10\r\n\r\n12345".encode())
     await writer.drain()
     return writer
 
@@ -138,6 +143,73 @@ async def test_bodies_that_never_end_hold_nothing_for_long(line: Line) -> None:
         writer.close()
     await eventually(lambda: line.clock.sleepers == 0)
     assert await line.posted(message("hi")) == 200
+
+
+def signed(body: bytes) -> str:
+    return "sha256=" + hmac.new(APP_SECRET.encode(), body, hashlib.sha256).hexdigest()
+
+
+async def put(line: Line, body: bytes, *headers: tuple[str, str]) -> int:
+    """Post with exactly these headers; return the status."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(line.webhook, data=body, headers=CIMultiDict(headers)) as answer,
+    ):
+        return answer.status
+
+
+async def test_a_body_without_a_signature_is_not_waited_for(line: Line) -> None:
+    parts = urlsplit(line.webhook)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    writer.write(b"POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345")
+    assert b"403" in await reader.readline()
+    writer.close()
+
+
+async def test_of_two_signatures_the_first_one_counts(line: Line) -> None:
+    body = json.dumps(post(change(value(message("hi"))))).encode()
+    good, bad = ("X-Hub-Signature-256", signed(body)), ("X-Hub-Signature-256", "sha256=" + "0" * 64)
+    assert await put(line, body, bad, good) == 403
+    assert line.inbox.messages == []
+    assert await put(line, body, good, bad) == 200
+    assert [each.text for each in line.inbox.messages] == ["hi"]
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "x", ""])
+async def test_what_the_body_says_it_is_does_not_matter(line: Line, kind: str) -> None:
+    body = json.dumps(post(change(value(message("hi"))))).encode()
+    assert await put(line, body, ("X-Hub-Signature-256", signed(body)), ("Content-Type", kind)) == 200
+    assert [each.text for each in line.inbox.messages] == ["hi"]
+
+
+async def test_a_body_that_grows_when_it_is_unpacked_is_bounded_too(line: Line) -> None:
+    bomb = gzip.compress(bytes(64 * 1024 * 1024))
+    headers = (("X-Hub-Signature-256", signed(bomb)), ("Content-Encoding", "gzip"))
+    assert await put(line, bomb, *headers) in {400, 403, 413}
+    assert await line.posted(message("hi")) == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"null", b"[]", b"{}", b"\xff", b'{"entry": null}', b"[" * 100_000, b'{"entry": ' + b"[" * 100_000],
+)
+async def test_whatever_is_signed_gets_an_answer(fake: FakeWhatsApp, line: Line, body: bytes) -> None:
+    assert await fake.deliver(line.webhook, body) == 200
+    assert await line.posted(message("hi")) == 200
+
+
+async def test_a_thousand_messages_in_one_post_are_acknowledged_together(line: Line) -> None:
+    assert await line.posted(*(message(str(number)) for number in range(1_000))) == 200
+    assert [each.text for each in line.inbox.messages] == [str(number) for number in range(1_000)]
+
+
+async def test_a_status_may_come_before_the_answer_to_the_send(fake: FakeWhatsApp, line: Line) -> None:
+    """Also one of a message that this program never sent."""
+    said = await line.says()
+    for state in ("read", "delivered", "sent", "failed"):
+        assert await line.posted(statuses=(status("wamid.OUT00000001", state, 131026 if state == "failed" else None),))
+    assert isinstance(await line.channel.send(said.reply_to, "hello"), Sent)
+    assert fake.texts(said.sender) == ["hello"]
 
 
 async def test_direct_messages_that_were_taken_are_marked_as_read(fake: FakeWhatsApp, line: Line) -> None:
