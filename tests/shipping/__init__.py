@@ -1,0 +1,1 @@
+"""What is shipped beside the packages: the image, the unit, the pins."""
