@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -46,6 +46,9 @@ RETRIES: Final = 5
 
 Splitter = Callable[[str, Limits], Sequence[str]]
 """Cuts a text into messages the platform holds, losing nothing and tearing no grapheme cluster."""
+
+RestWaits = Callable[[ChatKey], Awaitable[str]]
+"""Says, in the chat's language, that more is to come once its person writes again."""
 
 Observer = Callable[[str, float], None]
 """Told the outcome and the seconds of each send, for metrics."""
@@ -125,10 +128,18 @@ class Delivery:
     """Sends for one bot. A chat costs memory only while it has something to send, or must wait before it may."""
 
     def __init__(
-        self, channel: Channel, split: Splitter, *, clock: Clock = SYSTEM_CLOCK, observe: Observer | None = None
+        self,
+        channel: Channel,
+        split: Splitter,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        observe: Observer | None = None,
+        rest_waits: RestWaits | None = None,
     ) -> None:
+        """Where replies are counted the last one says ``rest_waits`` if more than one message is still to be sent."""
         self._channel = channel
         self._split = split
+        self._rest_waits = rest_waits
         self._clock = clock
         self._observe = observe
         self._chats: dict[ChatKey, _Chat] = {}
@@ -190,7 +201,9 @@ class Delivery:
 
     async def _send_all(self, chat: _Chat, job: _Job) -> End:
         end = End.SENT
-        for message in job.messages:
+        for position, message in enumerate(job.messages, 1):
+            if position < len(job.messages) and (notice := await self._notice(job)) is not None:
+                await self._send(chat, job, (notice,))
             match await self._send(chat, job, message):
                 case Sent(name):
                     job.sent.append(name)
@@ -199,6 +212,16 @@ class Delivery:
                 case failed:
                     return failed
         return end
+
+    async def _notice(self, job: _Job) -> str | None:
+        """Return what to say with the last reply there is; None while there are others, and when it is unknown."""
+        if self._rest_waits is None or job.aside or not isinstance(self._channel, RationsReplies):
+            return None
+        try:
+            left = await self._channel.replies_left(job.target)
+            return await self._rest_waits(job.target.chat) if left == 1 else None
+        except OSError:
+            return None
 
     async def _send(self, chat: _Chat, job: _Job, message: tuple[str, ...]) -> Sent | Kept | End:
         """Send one message; again only where the platform has said that the first one did not arrive."""

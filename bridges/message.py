@@ -193,6 +193,9 @@ class SendsReplies(Protocol):
 class RationsReplies(Protocol):
     """A channel whose platform counts the replies to a message: one of them always stays for the answer itself."""
 
+    async def replies_left(self, target: ReplyTarget) -> int:
+        """Return how many messages would be sent now rather than kept. Raises OSError."""
+
     async def send_aside(self, target: ReplyTarget, text: str) -> SendOutcome:
         """Send what is said on the way to an answer, such as a question.
 

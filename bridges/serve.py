@@ -20,7 +20,8 @@ from bridges.state import BotKey
 from bridges.supervise import Health, Link, Supervisor
 from commands.catalog import COMMANDS
 from commands.help import menu
-from i18n import Language, Words
+from commands.model import ChatKey
+from i18n import Key, Language, Words
 
 DRAIN_SECONDS: Final = 5.0
 """What replies under way get once a bot takes nothing more; the next start sees to what is left."""
@@ -90,7 +91,11 @@ class ServedBot:
     async def _work(self, stop: asyncio.Event) -> None:
         observer = self._parts.observer
         sent = partial(observer.sent, self._key.channel)
-        delivery = Delivery(self._channel, split_lossless, clock=self._parts.clock, observe=sent)
+
+        async def rest_waits(chat: ChatKey) -> str:
+            return (await bot.words(chat))(Key.CHAT_REST_WAITS)
+
+        delivery = Delivery(self._channel, split_lossless, clock=self._parts.clock, observe=sent, rest_waits=rest_waits)
         bot = self._parts.bot(self._key, self._channel, delivery, workspace=self._workspace)
         supervisor: Supervisor | None = None
         try:

@@ -60,6 +60,11 @@ class Chat:
         valid = [ticket for ticket in self.saved.tickets if ticket.until > now]
         self.saved.tickets = [*valid, Ticket(message, now + seconds, replies)][-NEWEST:]
 
+    def left(self, message: str, now: float) -> int:
+        """Return how many replies :meth:`ticket` has for an answer to ``message``."""
+        valid = [ticket for ticket in self.saved.tickets if ticket.until > now]
+        return sum(max(0, ticket.left - (ticket.message != message)) for ticket in valid)
+
     def ticket(self, message: str | None, now: float, *, spare: bool) -> Ticket | None:
         """Return what to reply to: ``message`` itself, else the newest one that keeps a reply for its own answer.
 

@@ -75,6 +75,10 @@ class Outbox:
                 return outcome
             return NotSent.WINDOW_CLOSED if aside else await chat.saved.backlog.keep(text, self._chats, chat)
 
+    async def left(self, route: Route) -> int:
+        """Return how many messages would be sent now rather than kept. Raises OSError."""
+        return (await self._chats.get(chat_name(route))).left(route.message, self._clock.time())
+
     async def send_waiting(self, chat: Chat, route: Route) -> None:
         """Send what waited for a message; each message keeps a reply for its own answer."""
 

@@ -99,6 +99,10 @@ class WeixinChannel:
         """See :meth:`bridges.message.Channel.send`."""
         return await self._send(target, text)
 
+    async def replies_left(self, target: ReplyTarget) -> int:
+        """See :meth:`bridges.message.RationsReplies.replies_left`."""
+        return await self._link.outbox.left(Route.of(target).user) if self._link is not None else 0
+
     async def send_aside(self, target: ReplyTarget, text: str) -> SendOutcome:
         """See :meth:`bridges.message.RationsReplies.send_aside`."""
         return await self._send(target, text, aside=True)

@@ -72,6 +72,11 @@ class Outbox:
                     return RetryAfter(REST_SECONDS)
             return NotSent.WINDOW_CLOSED if aside else await peer.saved.backlog.keep(text, self._peers, peer)
 
+    async def left(self, user: str) -> int:
+        """Return how many messages would be sent now rather than kept. Raises OSError."""
+        peer = await self._peers.get(user)
+        return max(0, REPLIES - peer.saved.sent) if peer.held_back < HELD_BACK_LIMIT else 0
+
     async def send_waiting(self, peer: Peer) -> None:
         """Send what waited for the person to write."""
 

@@ -252,7 +252,19 @@ async def test_each_send_is_measured(platform: Platform, clock: FakeClock) -> No
 
 
 class Rationed(Platform):
-    """Tells what is said aside from what is not."""
+    """Tells what is said aside from what is not, and takes ``left`` messages."""
+
+    left: int | OSError = 1_000
+
+    async def replies_left(self, target: ReplyTarget) -> int:
+        if isinstance(self.left, OSError):
+            raise self.left
+        return self.left
+
+    async def send(self, target: ReplyTarget, text: str) -> SendOutcome:
+        if isinstance(self.left, int):
+            self.left -= 1
+        return await super().send(target, text)
 
     async def send_aside(self, target: ReplyTarget, text: str) -> SendOutcome:
         return await self.send(target, f"({text})")
@@ -281,3 +293,39 @@ async def test_what_is_said_aside_is_named_to_a_channel_that_asks(clock: FakeClo
         await delivery.close(10)
     assert counting.texts == ["(question)", "answer"]
     assert plain.texts == ["question", "answer"]
+
+
+async def rest_waits(chat: ChatKey) -> str:
+    return f"more on {chat.channel}"
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (4, ["one", "two", "three"]),
+        (3, ["one", "two", "three"]),
+        (2, ["one", "more on fake", "two", "three"]),
+        (1, ["more on fake", "one", "two", "three"]),
+        (0, ["one", "two", "three"]),
+        (OSError("disk"), ["one", "two", "three"]),
+    ],
+)
+async def test_the_last_reply_says_that_more_is_to_come(clock: FakeClock, left: int | OSError, said: list[str]) -> None:
+    channel = Rationed(clock)
+    channel.left = left
+    delivery = Delivery(channel, whole, clock=clock, rest_waits=rest_waits)
+    assert await delivery.reply(target(), ("one", "two", "three"))
+    assert channel.texts == said
+    await delivery.close(10)
+
+
+async def test_words_that_cannot_be_found_hold_up_nothing(clock: FakeClock) -> None:
+    async def broken(chat: ChatKey) -> str:
+        raise OSError
+
+    channel = Rationed(clock)
+    channel.left = 1
+    delivery = Delivery(channel, whole, clock=clock, rest_waits=broken)
+    assert await delivery.reply(target(), ("one", "two"))
+    assert channel.texts == ["one", "two"]
+    await delivery.close(10)

@@ -15,6 +15,7 @@ from bridges.qq.chats import ALLOWANCE
 from bridges.qq.inbound import Place
 from bridges.qq.outbox import SLOWER_SECONDS, UNREACHED_SECONDS
 from bridges.split import split_lossless
+from commands.model import ChatKey
 from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors
 from tests.channels.qq import ALICE, Line, line_on, platform
@@ -90,6 +91,34 @@ async def test_a_long_answer_borrows_from_later_messages_and_leaves_each_its_own
     assert await line.channel.send(first.reply_to, "7") == Kept()
     assert isinstance(await line.channel.send(second.reply_to, "answer to two"), Sent)
     assert [sent.message for sent in fake.sent] == [first.id] * 4 + [second.id] * 4
+
+
+async def test_a_long_answer_says_that_it_goes_on_and_goes_on(fake: FakeQQ, line: Line) -> None:
+    async def rest_waits(chat: ChatKey) -> str:
+        return "more"
+
+    message = await line.says()
+    delivery = Delivery(line.channel, split_lossless, clock=line.clock, rest_waits=rest_waits)
+    assert (await delivery.deliver(message.reply_to, [str(number) for number in range(20)])).end is End.KEPT
+    assert fake.texts() == ["0", "1", "2", "more"]
+    await line.says("go on")
+    await eventually(lambda: len(fake.sent) == 7)
+    await line.says("go on")
+    await eventually(lambda: len(fake.sent) == 10)
+    assert fake.texts()[4:] == [str(number) for number in range(3, 9)]
+    await delivery.close(0)
+
+
+async def test_the_replies_left_are_those_that_an_answer_may_use(fake: FakeQQ, line: Line) -> None:
+    first, second = await line.says("one"), await line.says("two")
+    assert await line.channel.replies_left(first.reply_to) == 4 + 3
+    for left in reversed(range(7)):
+        await line.channel.send(first.reply_to, "page")
+        assert await line.channel.replies_left(first.reply_to) == left
+    assert await line.channel.replies_left(second.reply_to) == 1
+    await line.stop()
+    await line.channel.close()
+    assert await line.channel.replies_left(second.reply_to) == 0
 
 
 async def test_what_waits_comes_with_the_next_message_and_leaves_room_for_its_reply(fake: FakeQQ, line: Line) -> None:

@@ -14,6 +14,7 @@ from bridges.http import CALL_SECONDS
 from bridges.message import Acceptance, Kept, NotSent, RetryAfter, SendOutcome, Sent, SentId
 from bridges.split import split_lossless
 from bridges.weixin.outbox import GAP_SECONDS, REPLIES, REST_SECONDS, SPARED, UNREACHED_SECONDS
+from commands.model import ChatKey
 from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors
 from tests.channels.weixin import ALICE, BOB, Line, line_on, platform
@@ -113,6 +114,36 @@ async def test_nine_replies_then_the_rest_waits_for_the_next_message(fake: FakeW
     await move(line, 12)
     assert texts(fake) == [str(number) for number in range(12)]
     assert len({sent.token for sent in fake.sent[9:]}) == 1, "with the new token"
+
+
+async def test_a_long_answer_says_that_it_goes_on_and_goes_on(fake: FakeWeixin, line: Line) -> None:
+    async def rest_waits(chat: ChatKey) -> str:
+        return "more"
+
+    message = await line.says()
+    delivery = Delivery(line.channel, split_lossless, clock=line.clock, rest_waits=rest_waits)
+    pages = [str(number) for number in range(20)]
+    delivering = asyncio.create_task(delivery.deliver(message.reply_to, pages))
+    await move(line, REPLIES)
+    assert (await delivering).end is End.KEPT
+    assert texts(fake) == [*pages[: REPLIES - 1], "more"]
+    assert await line.channel.replies_left(message.reply_to) == 0
+    for round_ in (1, 2):
+        await line.says(text="go on")
+        await move(line, REPLIES + round_ * (REPLIES - SPARED))
+    assert texts(fake)[REPLIES:] == pages[REPLIES - 1 :]
+    await delivery.close(0)
+
+
+async def test_who_is_held_back_is_told_nothing_until_they_write(fake: FakeWeixin, line: Line) -> None:
+    message = await line.says()
+    fake.fail("sendmessage", *[Fault(ret=-2)] * 2)
+    for _ in range(2):
+        await line.send(message, "one")
+    assert await line.channel.replies_left(message.reply_to) == 0
+    await line.says(text="hello?")
+    await move(line, 1)
+    assert await line.channel.replies_left(message.reply_to) == REPLIES - 1
 
 
 async def test_what_waited_leaves_room_for_the_new_reply(fake: FakeWeixin, line: Line) -> None:
