@@ -37,6 +37,7 @@ def own(channel: str) -> set[str]:
 
 def endpoints(channel: str) -> type[Section]:
     (found,) = (field.type for field in msgspec.structs.fields(CHANNELS[channel]) if field.name == "endpoints")
+    assert isinstance(found, type)
     assert issubclass(found, Section)
     return found
 

@@ -125,7 +125,7 @@ def configurations() -> list[tuple[str, str]]:
 def test_configurations_are_read(page: str, block: str, tmp_path: Path) -> None:
     for name in re.findall(r'file = "([^"$]+)"', block):
         (tmp_path / name).write_text("fake", "utf-8")
-    assert parse(block.encode(), Places(_Anything(), tmp_path), name=page)
+    assert isinstance(parse(block.encode(), Places(_Anything(), tmp_path), name=page), Config)
 
 
 def test_configurations_were_found() -> None:
