@@ -12,7 +12,7 @@ import signal
 import struct
 import sys
 import termios
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -135,20 +135,35 @@ class ScreenChat:
         self.child.send_signal(number)
 
 
+_OWN_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Run between the new session and the program, so that Ctrl-C on its terminal reaches it."""
+
+
 @asynccontextmanager
 async def on_screen(home: Path, *options: str) -> AsyncIterator[ScreenChat]:
     """Start a chat in a terminal of 80 columns; it is killed at the end if it still runs."""
+    async with _in_terminal((PROGRAM, "chat", *options), environment(home)) as chat:
+        yield chat
+
+
+@asynccontextmanager
+async def on_terminal(home: Path, *words: str, variables: Mapping[str, str] | None = None) -> AsyncIterator[ScreenChat]:
+    """Start ``harness-im`` with ``words`` in a terminal of its own, where keys send signals; as :func:`on_screen`."""
+    command = (sys.executable, "-c", _OWN_TERMINAL, PROGRAM, *words)
+    async with _in_terminal(command, environment(home) | dict(variables or {})) as screen:
+        yield screen
+
+
+@asynccontextmanager
+async def _in_terminal(command: Sequence[str], variables: Mapping[str, str]) -> AsyncIterator[ScreenChat]:
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     child = await asyncio.create_subprocess_exec(
-        PROGRAM,
-        "chat",
-        *options,
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env=environment(home),
-        start_new_session=True,
+        *command, stdin=slave, stdout=slave, stderr=slave, env=variables, start_new_session=True
     )
     os.close(slave)
     chat = ScreenChat(child, master)

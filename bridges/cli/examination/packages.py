@@ -64,6 +64,30 @@ def needed(extra: str) -> list[str]:
     return [match[1] for match in found if match]
 
 
+def _range(name: str) -> str:
+    """Return the versions of a distribution that we were made for, such as ``<23,>=22.5``; empty: any."""
+    found = [re.match(rf"{re.escape(name)}\s*([^;\[\s]*)\s*(;|$)", each) for each in metadata.requires(APP) or ()]
+    return next((match[1] for match in found if match), "")
+
+
+def fits(version: str, wanted: str) -> bool:
+    """Whether a version is within a range of ours, which has numbers alone but for ``==``."""
+    for sign, limit in re.findall(r"(==|>=|<)([^,]+)", wanted):
+        ours, theirs = _numbers(version), _numbers(limit)
+        if not {"==": version == limit, ">=": ours >= theirs, "<": ours < theirs}[sign]:
+            return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return the leading numbers of a version; those at its end that are 0 say nothing."""
+    leading = re.match(r"\d+(\.\d+)*", version)
+    numbers = [int(each) for each in leading[0].split(".")] if leading else []
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
 def missing(extra: str) -> bool:
     """Return whether something that an extra of ours brings is not installed."""
     return any(_version(name) is None for name in needed(extra))
@@ -80,6 +104,9 @@ async def _package(name: str, extra: str, words: Words) -> Finding:
     version = _version(name)
     if version is None:
         return Finding(Check.PACKAGE, name, Level.WRONG, words(Key.DOCTOR_NOT_INSTALLED, extra=extra))
+    if not fits(version, wanted := _range(name)):
+        text = words(Key.DOCTOR_OTHER_VERSION, version=version, range=wanted, extra=extra)
+        return Finding(Check.PACKAGE, name, Level.WRONG, text)
     cost = await measure(_modules(name))
     if cost is None:
         return Finding(Check.PACKAGE, name, Level.WRONG, words(Key.DOCTOR_NO_IMPORT, version=version))

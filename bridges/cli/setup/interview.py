@@ -78,10 +78,10 @@ class Interview:
                 return draft if verdict is Verdict.KEEP else None
             options = {}
 
-    def verdict(self, findings: list[Finding]) -> Verdict:
+    def verdict(self, about: str, findings: list[Finding]) -> Verdict:
         """Show findings; decide about wrong ones. Raises Wrong."""
         for each in findings:
-            line = f"{MARKS[each.level]} {self.redact(one_line(each.text))}"
+            line = f"{MARKS[each.level]} {about}: {self.redact(one_line(each.text))}"
             click.echo(line, err=not self.person.present)
         if all(each.level is not Level.WRONG for each in findings):
             return Verdict.KEEP
@@ -184,10 +184,11 @@ class Interview:
             click.echo(self.words(Key.INIT_UNCHECKED), err=not self.person.present)
             return Verdict.KEEP
         (bot,) = config.bots
-        click.echo(self.words(Key.INIT_ASKING, channel=self.words(NAMES[draft.channel])), err=not self.person.present)
+        channel = self.words(NAMES[draft.channel])
+        click.echo(self.words(Key.INIT_ASKING, channel=channel), err=not self.person.present)
         around = surroundings(self.base, self.clock, self.redact.hide)
         seen = asyncio.run(look(bot, around, log_in=True))
-        return self.verdict(told(bot, [each for each in seen if each.sign not in _LATER], self.words))
+        return self.verdict(channel, told(bot, [each for each in seen if each.sign not in _LATER], self.words))
 
 
 def problem_in(error: ConfigError | UnicodeError, words: Words) -> str:

@@ -7,7 +7,7 @@ import logging
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -127,21 +127,20 @@ class _Session:
         tree, extends = self._ground(old)
         harness = None if extends else self._harness()
         base = self._parsed(tree.get("state"))
-        interview = self._interview(base)
-        taken = _names(tree)
-        bots: list[Draft] = []
-        while bot := self._next(interview, [*taken, *(bot.name for bot in bots)], bots):
-            bots += bot
+        bots = self._bots(self._interview(base), _names(tree))
         if not bots:
             raise Left
         return Plan(self.path, old, extends, self.words.language, harness, bots)
 
-    def _next(self, interview: Interview, taken: list[str], bots: list[Draft]) -> list[Draft]:
-        """Ask for one more bot; an empty list ends the questions."""
-        if bots and (self.options.channel or not self.person.agrees(self.words(Key.INIT_ANOTHER), default=False)):
-            return []
-        asked = interview.bot(taken)
-        return [asked] if asked else []
+    def _bots(self, interview: Interview, taken: list[str]) -> list[Draft]:
+        """Ask for bots until there are no more; what options say is of the first one."""
+        bots: list[Draft] = []
+        while True:
+            if bot := interview.bot([*taken, *(bot.name for bot in bots)]):
+                bots.append(bot)
+            if self.options.channel or not self.person.agrees(self.words(Key.INIT_ANOTHER), default=False):
+                return bots
+            interview = replace(interview, options=Options(check=self.options.check))
 
     def _ground(self, old: Existing | None) -> tuple[Tree, bool]:
         """Return what stays of the file, and whether it stays at all. Raises Left, ConfigError, CannotExtend."""
@@ -185,7 +184,7 @@ class _Session:
             return Verdict.AGAIN
         if not self.options.check:
             return Verdict.KEEP
-        return interview.verdict([asyncio.run(host(config, SYSTEM_CLOCK, self.words))])
+        return interview.verdict(self.words(Key.DOCTOR_HOST), [asyncio.run(host(config, SYSTEM_CLOCK, self.words))])
 
     def _interview(self, base: Config) -> Interview:
         return Interview(self.person, self.options, self.words, self.places, base, SYSTEM_CLOCK, self.redact)
