@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from importlib import metadata
 from typing import Final
@@ -56,7 +57,7 @@ class CommandDesk:
             carried,
             message.quoted,
         )
-        words = await bot.words(message.chat)
+        words, place = await asyncio.gather(bot.words(message.chat), bot.place(message.chat))
         services = Services(
             bindings=bot.state.chats,
             harness=bot.harness,
@@ -69,7 +70,7 @@ class CommandDesk:
             batches=self._batches,
             turns=self._turns,
             shown=self._shown,
-            past=bot.archives.of((await bot.place(message.chat)).folder) if bot.archives else None,
+            past=bot.archives.of(place.folder) if bot.archives else None,
         )
         result = await command.run(request, services)
         ran()
