@@ -108,7 +108,7 @@ class _Frame(msgspec.Struct):
 
 
 class _Hello(msgspec.Struct):
-    heartbeat_interval: int
+    heartbeat_interval: float
 
 
 class _User(msgspec.Struct):
@@ -237,5 +237,5 @@ T = TypeVar("T")
 def _decode(data: bytes | str | msgspec.Raw, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(data, type=kind)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise Ended(f"a frame that is no {kind.__name__.strip('_').lower()}", After.RESUME) from None

@@ -99,6 +99,8 @@ def parse(place: Place, data: msgspec.Raw, bot: str, own_id: str) -> InboundMess
         found = msgspec.json.decode(data, type=_Message)
     except msgspec.ValidationError as error:
         raise Malformed(str(error).rpartition(" - at ")[2]) from None
+    except RecursionError:
+        raise Malformed("too deep") from None
     chat, sender = {
         Place.USER: (found.author.user_openid or found.author.id,) * 2,
         Place.GROUP: (found.group_openid, found.author.member_openid or found.author.id),

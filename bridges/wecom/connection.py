@@ -84,7 +84,7 @@ class _Frame(msgspec.Struct):
     headers: _Headers = msgspec.field(default_factory=_Headers)
     cmd: str | None = None
     body: object = None
-    errcode: int = 0
+    errcode: int | None = None
 
 
 class _Event(msgspec.Struct):
@@ -184,7 +184,7 @@ class Connection:
             elif request.startswith(_PING):
                 self._missed = 0
             elif (acknowledged := self._acks.get(request)) is not None and not acknowledged.done():
-                acknowledged.set_result(frame.errcode)
+                acknowledged.set_result(frame.errcode or 0)
 
     async def _next(self) -> _Frame:
         while True:

@@ -132,8 +132,10 @@ def parse(callback: Callback, bot: str, names: Names) -> InboundMessage | None:
     chat = sender if direct else found.chatid
     if not found.msgid or not sender or not chat or not callback.request:
         raise Malformed("no id, no sender, no chat or no request")
+    if any(map(_torn, (found.msgid, sender, chat, callback.request))):
+        raise Malformed("half a character in an id")
     items = found.mixed.msg_item if found.mixed else [found]
-    text = "\n".join(_texts(items))
+    text = "\n".join(_texts(items)).encode("utf-8", "replace").decode()
     attachments = tuple(_attachments(items))
     if not text and not attachments:
         return None
@@ -148,6 +150,11 @@ def parse(callback: Callback, bot: str, names: Names) -> InboundMessage | None:
         attachments=attachments,
         quoted=found.quote is not None,
     )
+
+
+def _torn(text: str) -> bool:
+    """Return whether a surrogate stands alone in it, which no state and no answer can hold."""
+    return any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _texts(items: Iterable[_Item]) -> Iterable[str]:

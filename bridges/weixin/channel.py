@@ -34,6 +34,7 @@ from bridges.weixin.media import fetch
 from bridges.weixin.outbox import Outbox
 from bridges.weixin.peers import Peer
 from bridges.weixin.wire import LOGIN_GONE, Answer, Refused, Updates, Wire
+from commands.model import ChatKind
 from harness_client.clock import Clock
 
 POLL_SECONDS: Final = 35.0
@@ -203,9 +204,14 @@ class WeixinChannel:
             return
         message, at = found
         route = Route.of(message.reply_to)
+        if message.kind is ChatKind.GROUP:
+            await inbox.accept(message)
+            return
         peer = await link.peers.get(route.user)
-        peer.wrote(route.token, at)
-        if await inbox.accept(message) is Acceptance.ACCEPTED:
+        newer = peer.wrote(route.token, at)
+        acceptance = await inbox.accept(message)
+        # A duplicate that is newer was claimed by a process that got no further.
+        if acceptance is Acceptance.ACCEPTED or (newer and acceptance is Acceptance.DUPLICATE):
             await link.peers.save(peer)
             if peer.saved.backlog:
                 tasks.create_task(link.outbox.send_waiting(peer))

@@ -11,6 +11,7 @@ from commands.model import AttachmentKind, ChatKey, ChatKind, SenderId
 
 CHANNEL: Final = "weixin"
 
+_SIZE_DIGITS: Final = 18
 _BOT: Final = 2
 _TEXT, _VOICE = 1, 3
 
@@ -57,7 +58,7 @@ class _Content(msgspec.Struct):
 
     def attachment(self, kind: AttachmentKind) -> InboundAttachment:
         place = msgspec.structs.replace(self.media or Place(), aeskey=self.aeskey)
-        size = str(self.len or self.mid_size or self.video_size or "")
+        size = str(self.len or self.mid_size or self.video_size or "")[:_SIZE_DIGITS]
         return InboundAttachment(kind, str(place), self.file_name, int(size) if size.isdecimal() else None)
 
 
@@ -105,6 +106,8 @@ def parse(raw: msgspec.Raw, bot: str, account: str) -> tuple[InboundMessage, int
         found = msgspec.json.decode(raw, type=_Message)
     except msgspec.ValidationError as error:
         raise Malformed(str(error).rpartition(" - at ")[2]) from None
+    except RecursionError:
+        raise Malformed("too deep") from None
     items = found.item_list or []
     event = found.message_id or next((item.msg_id for item in items if item.msg_id), None)
     if not found.from_user_id or not event:

@@ -107,7 +107,8 @@ class Outbox:
     async def _put(self, peer: Peer, token: str, text: str) -> SendOutcome | None:
         """Send, in the person's pace; None when the platform holds the message back. The count is kept first."""
         await self._clock.sleep(peer.next_send - self._clock.monotonic())
-        peer.saved.sent += 1
+        counted = peer.saved
+        counted.sent += 1
         await self._peers.note(peer)
         message = {
             "from_user_id": "",
@@ -123,6 +124,8 @@ class Outbox:
         except CallFailed as error:
             self._log.warning("not sent", error=str(error))
             outcome = outcome_of(error)
+            if isinstance(error, Unreached):
+                counted.sent -= 1
             if outcome is None:
                 peer.held_back += 1
             return outcome

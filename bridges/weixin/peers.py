@@ -39,12 +39,13 @@ class Peer:
         """See :meth:`bridges.records.Record.encode`."""
         return msgspec.json.encode(self.saved)
 
-    def wrote(self, token: str, at: int) -> None:
-        """Take on a message that is newer than all others: its token, and the replies it allows.
+    def wrote(self, token: str, at: int) -> bool:
+        """Take on a message that is newer than all others: its token, and the replies it allows; say if it is.
 
         One without a time counts as newer.
         """
         if 0 < at <= self.saved.at:
-            return
+            return False
         self.saved = Saved(token or self.saved.token, at or self.saved.at, backlog=self.saved.backlog)
         self.held_back = 0
+        return True

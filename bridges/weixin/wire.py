@@ -48,7 +48,7 @@ class Updates(Answer):
 
     msgs: list[msgspec.Raw] | None = None
     get_updates_buf: str | None = None
-    longpolling_timeout_ms: int | None = None
+    longpolling_timeout_ms: float | None = None
 
 
 class SendResult(Answer):
@@ -164,7 +164,7 @@ def _read(call: str, reply: Reply, answer: type[A]) -> A:
     """Decode an answer; an empty one says yes."""
     try:
         found = msgspec.json.decode(_body(call, reply) or b"{}", type=answer)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise Unanswered(f"{call}: the answer is not what it should be") from None
     if code := found.errcode or found.ret:
         raise Refused(call, code)

@@ -15,6 +15,7 @@ from bridges.message import Acceptance, ChannelStopped, Sent, Stop
 from bridges.weixin.account import Account, Accounts
 from bridges.weixin.channel import GRACE_SECONDS, POLL_SECONDS, SILENT_POLLS, WeixinChannel
 from bridges.weixin.hosts import Hosts
+from bridges.weixin.outbox import REPLIES
 from bridges.weixin.wire import Refused
 from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors, RecordingInbox
@@ -250,3 +251,76 @@ async def test_a_platform_that_answers_nothing_at_once_is_not_asked_without_end(
         polls = fake.count("getupdates")
         await line.clock.advance(1.0)
         await polled(fake, polls + 1)
+
+
+# -- odd and hostile ---------------------------------------------------------------------------------------------------
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+async def test_a_process_that_was_killed_after_the_claim_loses_neither_token_nor_what_waits(fake: FakeWeixin) -> None:
+    kept = MemoryCursors()
+    async with line_on(fake, kept) as line:
+        message = await line.says(text="one")
+        for number in range(REPLIES + 1):
+            await line.send(message, str(number))
+    fake.says(ALICE, "two")
+    async with line_on(fake, kept) as line:
+        line.inbox.answers.append(Acceptance.DUPLICATE)  # as claimed by a process that got no further
+        (again,) = await line.inbox.heard()
+        await eventually(lambda: len(fake.sent) == REPLIES + 1)
+        assert fake.sent[-1].token == f"context-{again.id}"
+        assert again.id.encode() in kept.values[f"peer:{ACCOUNT}:{ALICE}"]
+
+
+async def test_a_message_that_could_not_be_claimed_keeps_its_token_when_it_comes_again(fake: FakeWeixin) -> None:
+    kept = MemoryCursors()
+    async with line_on(fake, kept) as line:
+        line.inbox.answers.append(OSError("disk full"))
+        fake.says(ALICE, "hi")
+        assert isinstance(await ended(line), OSError)
+        await line.start()
+        (message,) = await line.inbox.heard()
+        await eventually(lambda: fake.through)
+        assert message.id.encode() in kept.values[f"peer:{ACCOUNT}:{ALICE}"]
+
+
+async def test_a_message_that_claims_a_group_changes_nothing_for_its_sender(fake: FakeWeixin, line: Line) -> None:
+    message = await line.says(text="mine")
+    fake.says(ALICE, "ours", group_id="group", context_token="the group's")
+    await line.inbox.heard(2)
+    await line.send(message, "answer")
+    assert fake.sent[-1].token == f"context-{message.id}"
+
+
+@pytest.mark.parametrize("odd", [1.5, 1e300, -3, 0, 7_000.0])
+async def test_no_poll_time_ends_the_link(fake: FakeWeixin, odd: float) -> None:
+    fake.longpolling_timeout_ms = odd
+    async with line_on(fake) as line:
+        for count in (1, 2):
+            await line.says()
+            assert len(line.inbox.messages) == count
+
+
+@pytest.mark.parametrize("fields", [
+    {"message_id": None, "item_list": None}, {"item_list": [None]}, {"item_list": {}}, {"from_user_id": None},
+    {"context_token": 7}, {"message_type": "1"}, {"create_time_ms": []}, {"group_id": []},
+    {"item_list": [{"type": 4, "file_item": {"len": "9" * 5_000}}]}, {"item_list": [{"type": 1}] * 5_000},
+    {"item_list": [{"type": 1, "text_item": {"text": "x" * 500_000}}]}, {"from_user_id": "名字 🤖\u202e\u0000"},
+])  # fmt: skip
+async def test_no_message_ends_the_link(fake: FakeWeixin, line: Line, fields: dict[str, object]) -> None:
+    fake.says(BOB, "odd", **fields)  # type: ignore[arg-type]  # none of the fields is named items
+    fake.says(ALICE, "fine")
+    await eventually(lambda: fake.through)
+    assert line.inbox.messages[-1].text == "fine"
+    assert line.task is not None
+    assert not line.task.done()
+
+
+@pytest.mark.parametrize("body", [b'{"msgs":[' + DEEP + b"]}", b'{"get_updates_buf":"\\ud800"}', b'{"errcode":"-14"}'])
+async def test_no_answer_to_a_poll_is_more_than_a_failed_poll(fake: FakeWeixin, body: bytes) -> None:
+    fake.fail("getupdates", Fault(body=body))
+    async with line_on(fake) as line:
+        assert isinstance(await ended(line), Unanswered)
+        await line.start()
+        assert (await line.says()).text == "hi"

@@ -358,3 +358,41 @@ async def test_long_texts_are_cut_to_what_a_message_holds(fake: FakeWeixin, line
     assert [len(text) for text in texts(fake)] == [2000, 2000, 1000]
     assert all(later.at >= earlier.at for earlier, later in pairwise(fake.sent))
     await delivery.close(0)
+
+
+async def test_what_never_left_takes_no_reply_away(fake: FakeWeixin, line: Line) -> None:
+    message = await line.says()
+    await line.stop()
+    await fake.__aexit__()
+    for _ in range(REPLIES + 1):
+        assert await line.send(message, "hello") == RetryAfter(UNREACHED_SECONDS)
+    assert await line.channel.replies_left(message.reply_to) == REPLIES
+
+
+async def test_a_storm_of_refusals_is_two_calls(fake: FakeWeixin, line: Line) -> None:
+    message = await line.says()
+    fake.fail("sendmessage", *[Fault(ret=-2)] * 50)
+    delivery = Delivery(line.channel, split_lossless, clock=line.clock)
+    delivering = [asyncio.create_task(delivery.deliver(message.reply_to, (f"{n}",))) for n in range(20)]
+    async with asyncio.timeout(10):
+        while not all(task.done() for task in delivering):
+            await line.clock.advance(REST_SECONDS)
+            await asyncio.sleep(0.005)
+    assert {(await task).end for task in delivering} == {End.KEPT}
+    assert fake.count("sendmessage") == 2
+    await delivery.close(0)
+
+
+async def test_a_login_that_ends_between_two_pages_stops_the_second(fake: FakeWeixin, line: Line) -> None:
+    message = await line.says()
+    fake.fail("sendmessage", None, Fault(errcode=-14), Fault(errcode=-14))
+    delivery = Delivery(line.channel, split_lossless, clock=line.clock)
+    delivering = asyncio.create_task(delivery.deliver(message.reply_to, ("one", "two", "three")))
+    async with asyncio.timeout(10):
+        while not delivering.done():
+            await line.clock.advance(GAP_SECONDS)
+            await asyncio.sleep(0.005)
+    assert (await delivering).end is End.UNAUTHENTICATED
+    assert texts(fake) == ["one"]
+    assert fake.count("sendmessage") == 3, "once more, and no third time"
+    await delivery.close(0)

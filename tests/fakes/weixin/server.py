@@ -52,7 +52,7 @@ class FakeWeixin:
         self.faults: defaultdict[str, deque[Fault | None]] = defaultdict(deque)
         self.logins: deque[Obj] = deque()
         """Answers of ``get_qrcode_status``; the last one is given for ever."""
-        self.longpolling_timeout_ms: int | None = None
+        self.longpolling_timeout_ms: float | None = None
         self.enforce_replies = True
         self.answered_cursors: list[str] = []
         self._log: list[Obj] = []
