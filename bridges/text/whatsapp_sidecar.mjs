@@ -131,12 +131,52 @@ createInterface({ input: process.stdin })
   .on("line", (line) => void obey(line))
   .on("close", () => process.exit(0));
 
+// -- the login --------------------------------------------------------------------------------------------------------
+
+// The library's own store may be cut off in the middle of a file, and a login that is lost has to be scanned anew. Here
+// every file is whole at any moment, and written before anything else goes on.
+const login = join(folder, "login");
+mkdirSync(login, { recursive: true });
+const fileOf = (name) => join(login, `${name.replaceAll("/", "__").replaceAll(":", "-")}.json`);
+
+function keep(name, value) {
+  const file = fileOf(name);
+  if (!value) return rmSync(file, { force: true });
+  writeFileSync(`${file}.new`, JSON.stringify(value, baileys.BufferJSON.replacer), { flush: true });
+  return renameSync(`${file}.new`, file);
+}
+
+function kept(name) {
+  try {
+    return JSON.parse(readFileSync(fileOf(name), "utf8"), baileys.BufferJSON.reviver);
+  } catch {
+    return null;
+  }
+}
+
+function keptKey(type, id) {
+  const value = kept(`${type}-${id}`);
+  const typed = type === "app-state-sync-key" && value; // the one kind that has to be of its class
+  return typed ? baileys.proto.Message.AppStateSyncKeyData.fromObject(value) : value;
+}
+
+const auth = {
+  creds: kept("creds") ?? baileys.initAuthCreds(),
+  keys: {
+    get: async (type, ids) => Object.fromEntries(ids.map((id) => [id, keptKey(type, id)])),
+    set: async (values) => {
+      for (const [type, some] of Object.entries(values)) {
+        for (const [id, value] of Object.entries(some)) keep(`${type}-${id}`, value);
+      }
+    },
+  },
+};
+
 // -- the link ---------------------------------------------------------------------------------------------------------
 
-async function connect() {
-  const { state, saveCreds } = await baileys.useMultiFileAuthState(join(folder, "login"));
+function connect() {
   socket = baileys.makeWASocket({
-    auth: state,
+    auth,
     keepAliveIntervalMs: 20_000, // a deaf link counts as lost 5 s after the next look
     logger: silent,
     markOnlineOnConnect: false,
@@ -144,21 +184,21 @@ async function connect() {
     syncFullHistory: false,
     ...(url ? { waWebSocketUrl: url } : {}),
   });
-  socket.ev.on("creds.update", saveCreds);
+  socket.ev.on("creds.update", () => keep("creds", auth.creds));
   socket.ev.on("messages.upsert", receive);
   socket.ev.on("connection.update", ({ connection, lastDisconnect, qr }) => {
     if (qr) say("qr", { text: qr });
     if (connection === "open") {
-      const me = state.creds.me ?? {};
+      const me = auth.creds.me ?? {};
       say("open", { ids: [me.id, me.lid].filter(Boolean) });
       open = true;
       tellAll();
     }
-    if (connection !== "close") return;
+    if (connection !== "close") return undefined;
     const code = lastDisconnect?.error?.output?.statusCode ?? 0;
-    if (code === RESTART) return void connect();
-    say("closed", { code }, () => process.exit(1));
+    if (code === RESTART) return connect();
+    return say("closed", { code }, () => process.exit(1));
   });
 }
 
-await connect();
+connect();
