@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.bridges.chat_process import PROGRAM, environment
-from tests.docs.pages import blocks, everything, read
+from tests.docs.pages import ENTRIES, blocks, everything, read
 from tests.guards.sources import ROOT
 
 SECONDS = 40.0
@@ -97,12 +97,12 @@ async def _end(child: asyncio.subprocess.Process) -> None:
         child.stdin.close()
 
 
-def checkout(place: Path) -> Path:
-    """Return a checkout as the scripts want it, with an environment of its own that has our packages at hand."""
+def checkout(place: Path, *packages: str) -> Path:
+    """Return a checkout as the scripts want it; of our packages it has only those that are named."""
     copy = place / "checkout"
-    for name in ("scripts", "requirements", "tests", "bridges", "commands", "archive", "harness_client", "i18n"):
+    for name in ("scripts", "requirements", *packages):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
-    for name in ("pyproject.toml", "README.md", "README.zh.md"):
+    for name in ("pyproject.toml", *ENTRIES.values()):
         shutil.copy(ROOT / name, copy)
     return copy
 

@@ -10,6 +10,7 @@ import asyncio
 import functools
 import json
 import re
+import shlex
 import shutil
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,13 +19,15 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from bridges.config import load
 from bridges.demo_model import DemoModel
 from bridges.weixin.account import Accounts
 from harness_client.embedded import RuntimeMissing, bundled_command
 from i18n import Key, Language, Words
 from tests.archive.native import DshLines
 from tests.archive.test_writers import completion, endpoint
-from tests.bridges.chat_process import PROGRAM
+from tests.bridges.chat_process import PROGRAM, on_terminal
+from tests.bridges.test_init import answer, ended
 from tests.channels.test_weixin_login import CONFIRMED
 from tests.channels.test_whatsapp_setup import OPEN, QR, Machine
 from tests.channels.weixin import platform as weixin_platform
@@ -33,12 +36,14 @@ from tests.docs.shell import SECONDS, Shell, checkout, commands, prepared
 from tests.fakes.harness import FakeHarness
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram.updates import private
+from tests.guards.sources import PACKAGES
 
 EN = Words(Language.EN)
 PERSON = 123456
 """Whom the pages speak of."""
 
 NOT_RUN = {
+    "harness-im smoke --live": "it wants a person and real accounts; tests/smoke walks through it with fakes",
     "sh scripts/start": "a literal first start is a step of .ci/run, in a fresh clone with an empty home",
     "sh scripts/test": "it would run these tests within themselves; a step of .ci/run in a fresh clone",
     ".venv/bin/mypy": "it checks the whole tree for minutes; a step of .ci/run",
@@ -143,6 +148,7 @@ async def write(telegram: FakeTelegram, text: str, sender: int = PERSON) -> None
     "harness-im doctor",
     "harness-im doctor --json",
     "harness-im reload",
+    "harness-im health",
     "curl -s http://127.0.0.1:9464/healthz",
     "curl -s http://127.0.0.1:9464/readyz",
     "curl -s http://127.0.0.1:9464/metrics",
@@ -187,7 +193,8 @@ async def _looked_at(shell: Shell, address: str) -> None:
     assert str(PERSON) in (await shell.run("harness-im sessions --full")).out
     for command in ("harness-im doctor", "harness-im doctor --config config.toml", "harness-im doctor --json"):
         assert (done := await shell.run(command)).code == 0, done
-    assert (await shell.run("harness-im reload")).code == 0
+    for command in ("harness-im reload", "harness-im health"):
+        assert (await shell.run(command)).code == 0
     for page, said in (("healthz", "alive"), ("readyz", "telegram/ops"), ("metrics", "bridge_channel_up")):
         here = {"http://127.0.0.1:9464": address}
         assert said in (await shell.run(f"curl -s http://127.0.0.1:9464/{page}", here)).out
@@ -206,6 +213,41 @@ async def test_the_configuration_of_the_environment(*, shell: Shell, host: FakeH
 
 async def _sums_up(_: web.Request) -> web.Response:
     return completion("in short")
+
+
+@types(
+    "harness-im init --config config.toml",
+    "harness-im init --config config.toml --channel telegram --set token=env:TELEGRAM_TOKEN --pairing",
+)
+async def test_setting_up(*, shell: Shell, telegram: FakeTelegram) -> None:
+    """Asked in a terminal, then told by options; the platform that is asked is the fake."""
+    here = f" --endpoint api={telegram.api}"
+    file = shell.folder / "config.toml"
+    asked = "harness-im init --config config.toml"
+    shell.typed.add(asked)
+    words = shlex.split(f"{asked.replace('config.toml', str(file))} --language en{here}")
+    async with on_terminal(shell.home, *words[1:]) as screen:
+        await answer(screen, EN(Key.INIT_HARNESS)[:20], "")
+        await answer(screen, EN(Key.INIT_CHANNEL), "telegram")
+        await answer(screen, f"{EN(Key.INIT_NAME)} [telegram]", "ops")
+        await answer(screen, "env:", telegram.token)
+        await answer(screen, EN(Key.INIT_OWNER)[:20], "")
+        await answer(screen, EN(Key.INIT_ANOTHER), "")
+        assert await ended(screen) == 0
+    assert [bot.name for bot in load(file, {}).bots] == ["ops"]
+    file.unlink()
+    shell.environ["TELEGRAM_TOKEN"] = telegram.token
+    told = f"{asked} --channel telegram --set token=env:TELEGRAM_TOKEN --pairing"
+    assert (done := await shell.run(told, {"--pairing": f"--pairing{here}"})).code == 0, done
+    assert [bot.name for bot in load(file, shell.environ).bots] == ["telegram"]
+
+
+@types("harness-im smoke --simulated")
+async def test_the_smoke_test(*, shell: Shell) -> None:
+    """On one channel only, for time; tests/contract has the same cases on all."""
+    done = await shell.run("harness-im smoke --simulated", {"--simulated": "--simulated --channel qq --report report"})
+    assert done.code == 0, done
+    assert list((shell.folder / "report").glob("*.json"))
 
 
 @types(
@@ -314,7 +356,7 @@ async def test_an_extra(*, shell: Shell, tmp_path: Path) -> None:
 async def test_the_checklist_of_a_new_channel_is_a_test_that_fails(*, shell: Shell, tmp_path: Path) -> None:
     page = read("docs/en/new-channel.md")
     (table,), (expected,) = blocks(page, "python"), blocks(page, "text")
-    shell.folder = checkout(tmp_path)
+    shell.folder = checkout(tmp_path, *PACKAGES, "tests")
     await prepared(shell.folder)
     config = shell.folder / "bridges" / "config.py"
     text = config.read_text("utf-8")
