@@ -17,6 +17,7 @@ from bridges.weixin.account import Accounts
 from bridges.weixin.hosts import Hosts
 from bridges.weixin.login import Failure, Login, LoginFailed, Progress
 from bridges.weixin.wire import Wire
+from commands.cleaning import one_line
 from harness_client.clock import SYSTEM_CLOCK
 from i18n import Key, Language, Words
 
@@ -47,7 +48,7 @@ class Terminal:
         """See :meth:`bridges.weixin.login.Person.show`."""
         if not drawn(address):
             click.echo(self._words(Key.LOGIN_NO_QR))
-        click.echo(self._words(Key.LOGIN_SCAN, address=address))
+        click.echo(self._words(Key.LOGIN_SCAN, address=one_line(address)))
 
     def tell(self, progress: Progress) -> None:
         """See :meth:`bridges.weixin.login.Person.tell`."""
@@ -93,5 +94,6 @@ async def _log_in(config: Config, words: Words, redact: Redactor) -> int:
         return OK
     redact.hide(account.token)
     accounts.save(account)
-    click.echo(words(Key.LOGIN_DONE, account=account.id, user=account.user or "-", path=accounts.path))
+    account_id, user = one_line(account.id), one_line(account.user or "-")
+    click.echo(words(Key.LOGIN_DONE, account=account_id, user=user, path=accounts.path))
     return OK

@@ -6,10 +6,14 @@ import sys
 
 
 def drawn(text: str) -> bool:
-    """Draw a QR code; False when the library that can is not installed."""
+    """Draw a QR code; False when the library that can is not installed, or no code holds so much."""
     try:
         import segno  # noqa: PLC0415 - an extra
     except ModuleNotFoundError:
         return False
-    segno.make(text, error="l").terminal(out=sys.stdout, border=2, compact=True)
+    try:
+        code = segno.make(text, error="l")
+    except segno.DataOverflowError:
+        return False
+    code.terminal(out=sys.stdout, border=2, compact=True)
     return True

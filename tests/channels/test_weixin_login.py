@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import stat
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from bridges.weixin.login import REFRESHES, Failure, Login, LoginFailed, Progres
 from bridges.weixin.wire import Wire
 from harness_client.clock import SystemClock
 from i18n import Key, Language, Words
+from tests.bridges.bench import eventually
 from tests.bridges.chat_process import PROGRAM, environment
 from tests.channels.weixin import platform
 from tests.fakes.weixin import FakeWeixin, Fault, Obj
@@ -244,19 +246,23 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
-async def command(fake: FakeWeixin, folder: Path, typed: str = "") -> tuple[int, str, str]:
+async def started(fake: FakeWeixin, folder: Path) -> asyncio.subprocess.Process:
     config = folder / "config.toml"
     config.write_text(
         f'language = "en"\n[state]\npath = "{folder / "state.db"}"\n'
         f'[[bot]]\nname = "me"\nchannel = "weixin"\n[bot.endpoints]\napi = "{fake.url}"\n'
     )
-    process = await asyncio.create_subprocess_exec(
+    return await asyncio.create_subprocess_exec(
         *(PROGRAM, "login", "weixin", "--config", str(config)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=environment(folder),
     )
+
+
+async def command(fake: FakeWeixin, folder: Path, typed: str = "") -> tuple[int, str, str]:
+    process = await started(fake, folder)
     out, err = await asyncio.wait_for(process.communicate(typed.encode()), 30)
     assert process.returncode is not None
     return process.returncode, out.decode(), err.decode()
@@ -290,3 +296,33 @@ async def test_the_command_without_anybody_to_ask_ends(fake: FakeWeixin, tmp_pat
     fake.logins.append({"status": "need_verifycode"})
     assert (await command(fake, tmp_path))[0] == 130
     assert not (tmp_path / "weixin-accounts.json").exists()
+
+
+async def test_nothing_the_platform_says_draws_on_the_terminal(fake: FakeWeixin, tmp_path: Path) -> None:
+    fake.qr_address = "https://login.weixin.qq.com/\x1b[2J" + "x" * 5_000
+    fake.logins.append({**CONFIRMED, "ilink_user_id": "me\x1b]0;gone\x07\r"})
+    status, out, err = await command(fake, tmp_path)
+    assert (status, err) == (0, "")
+    assert "x" * 5_000 in out, "a link, where no code holds so much"
+    assert not {"\x1b", "\x07", "\r"} & set(out)
+
+
+async def test_a_login_that_is_broken_off_leaves_nothing_behind(fake: FakeWeixin, tmp_path: Path) -> None:
+    fake.logins.append({"status": "wait"})
+    process = await started(fake, tmp_path)
+    await eventually(lambda: fake.count("get_qrcode_status") > 0, 20)
+    process.send_signal(signal.SIGINT)
+    out, err = await asyncio.wait_for(process.communicate(), 30)
+    assert (process.returncode, err) == (130, b"")
+    assert b"Traceback" not in out
+    assert [path.name for path in tmp_path.iterdir() if "weixin" in path.name] == []
+
+
+async def test_a_file_of_logins_that_cannot_be_read_is_told_before_anybody_scans(
+    fake: FakeWeixin, tmp_path: Path
+) -> None:
+    (tmp_path / "weixin-accounts.json").mkdir()
+    status, out, err = await command(fake, tmp_path)
+    assert (status, out) == (1, "")
+    assert "Is a directory" in err
+    assert not fake.calls

@@ -52,6 +52,7 @@ class FakeWeixin:
         self.faults: defaultdict[str, deque[Fault | None]] = defaultdict(deque)
         self.logins: deque[Obj] = deque()
         """Answers of ``get_qrcode_status``; the last one is given for ever."""
+        self.qr_address: str | None = None
         self.longpolling_timeout_ms: float | None = None
         self.enforce_replies = True
         self.answered_cursors: list[str] = []
@@ -229,7 +230,7 @@ class FakeWeixin:
         return {
             "ret": 0,
             "qrcode": f"login-{number}",
-            "qrcode_img_content": f"https://login.weixin.qq.com/fake/{number}",
+            "qrcode_img_content": self.qr_address or f"https://login.weixin.qq.com/fake/{number}",
         }
 
     async def _qr_status(self, request: web.Request) -> web.StreamResponse:
