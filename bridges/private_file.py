@@ -14,11 +14,17 @@ def write(path: Path, data: bytes, *, owner: os.stat_result | None = None) -> No
     A symbolic link at ``path`` is replaced, not followed. ``owner`` is whose it becomes, if not ours. Raises OSError.
     """
     _place(path, data, owner, Path.replace)
+    _sync(path.parent)
 
 
 def create(path: Path, data: bytes, *, owner: os.stat_result | None = None) -> None:
     """As :func:`write`, but raises FileExistsError when anything is at ``path``."""
     _place(path, data, owner, lambda beside, place: place.hardlink_to(beside))
+    try:
+        _sync(path.parent)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _place(path: Path, data: bytes, owner: os.stat_result | None, put: Callable[[Path, Path], object]) -> None:
@@ -34,8 +40,12 @@ def _place(path: Path, data: bytes, owner: os.stat_result | None, put: Callable[
         put(beside, path)
     finally:
         beside.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder last."""
+    opened = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(opened)
     finally:
-        os.close(folder)
+        os.close(opened)

@@ -17,10 +17,11 @@ from aiohttp import web
 from click.testing import CliRunner, Result
 
 from bridges.cli import main
-from bridges.cli.examination import packages
+from bridges.cli.examination import packages, platforms
 from bridges.cli.examination.finding import Check, Level
 from bridges.cli.examination.network import SKEW_SECONDS, endpoints
-from bridges.config import load
+from bridges.config import Weixin, load
+from bridges.message import Noticed, Sign
 from bridges.state import open_state
 from i18n import Key, Language, Words
 from tests.bridges.chat_process import SECONDS
@@ -167,6 +168,53 @@ async def test_a_platform_out_of_reach_is_named(config: Path, telegram: FakeTele
     assert (code, found[Check.ENDPOINT]) == (1, [Row(away, Level.WRONG, EN(Key.DOCTOR_UNREACHED, reason="Unreached"))])
 
 
+async def test_whose_token_it_is_and_what_the_platform_lacks_is_told(config: Path, telegram: FakeTelegram) -> None:
+    _, found = await rows(config)
+    assert found[Check.PLATFORM] == [Row("ops", Level.OK, EN(Key.PLATFORM_ACCEPTED, detail="@ThisBot"))]
+    telegram.me = {"can_read_all_group_messages": True}
+    code, found = await rows(config)
+    assert (code, found[Check.PLATFORM][1]) == (0, Row("ops", Level.NOTE, EN(Key.PLATFORM_READS_ALL)))
+    telegram.token = "7:another-one"
+    code, found = await rows(config)
+    refused = Row("ops", Level.WRONG, EN(Key.PLATFORM_BAD_CREDENTIAL, channel="Telegram", detail="token"))
+    assert (code, found[Check.PLATFORM]) == (1, [refused])
+
+
+async def test_no_platform_hides_another(config: Path, telegram: FakeTelegram) -> None:
+    down = "127.0.0.1:1"
+    more = (
+        f'[[bot]]\nname = "down"\nchannel = "qq"\napp_id = "1"\nclient_secret = "fake"\n'
+        f'[bot.endpoints]\napi = "http://{down}"\ntoken = "http://{down}"\n'
+        f'[[bot]]\nname = "not-asked"\nchannel = "wecom"\nbot_id = "1"\nsecret = "fake"\n'
+        f'[bot.endpoints]\nwebsocket = "ws://{down}"\n'
+        f'[[bot]]\nname = "nobody"\nchannel = "weixin"\n[bot.endpoints]\napi = "http://{down}"\n'
+    )
+    config.write_text(config.read_text() + more)
+    code, found = await rows(config)
+    levels = {row.subject: row.level for row in found[Check.PLATFORM]}
+    assert levels == {"ops": Level.OK, "down": Level.WRONG, "not-asked": Level.NOTE, "nobody": Level.WRONG}
+    assert code == 1
+    asked = json.loads((await ask(config, "--json", "--login")).stdout)
+    (wecom,) = (each for each in asked["findings"] if each["subject"] == "not-asked")
+    assert wecom["level"] == Level.WRONG, "now it is asked, and is not there"
+
+
+async def test_offline_asks_no_platform_and_says_so(config: Path, telegram: FakeTelegram) -> None:
+    asked = await ask(config, "--json", "--offline")
+    found = json.loads(asked.stdout)["findings"]
+    assert asked.exit_code == 0
+    assert [each["text"] for each in found if each["check"] == Check.PLATFORM] == [EN(Key.PLATFORM_SKIPPED)]
+    assert not [each for each in found if each["check"] == Check.ENDPOINT]
+    assert telegram.calls == []
+
+
+def test_every_sign_has_words() -> None:
+    bot = Weixin(name="me")
+    for words in map(Words, Language):
+        texts = [finding.text for sign in Sign for finding in platforms.told(bot, [Noticed(sign, "…")], words)]
+        assert len(set(texts)) == len(Sign)
+
+
 async def test_a_state_file_is_examined_and_left_as_it_is(config: Path) -> None:
     file = config.with_name("state.db")
     file.write_bytes(b"no database at all" * 400)
@@ -212,6 +260,33 @@ async def test_an_sdk_that_is_absent_or_broken_is_told(monkeypatch: pytest.Monke
     code, found = await rows(config)
     assert (code, found[Check.PACKAGE][0].text) == (1, EN(Key.DOCTOR_NOT_INSTALLED, extra="telegram"))
     assert await packages.measure(["no_such_module"]) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "fits"),
+    [
+        ("22.8", "<23,>=22.5", True),
+        ("22.10", "<23,>=22.5", True),
+        ("23.0", "<23,>=22.5", False),
+        ("23", "<23.0", False),
+        ("22.4.9", ">=22.5,<23", False),
+        ("0.2.1rc2", "==0.2.1rc2", True),
+        ("0.2.1", "==0.2.1rc2", False),
+        ("1", "", True),
+    ],
+)
+def test_versions_are_compared_number_by_number(version: str, wanted: str, fits: bool) -> None:
+    assert packages.fits(version, wanted) is fits
+
+
+async def test_an_sdk_of_another_version_is_told(monkeypatch: pytest.MonkeyPatch, config: Path) -> None:
+    installed = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: "99.0" if name == "python-telegram-bot" else installed(name))
+    code, found = await rows(config)
+    (row,) = found[Check.PACKAGE]
+    assert (code, row.level) == (1, Level.WRONG)
+    assert "99.0" in row.text
+    assert "<23" in row.text
 
 
 async def test_the_cost_of_an_import_is_measured_where_nothing_is_loaded() -> None:
