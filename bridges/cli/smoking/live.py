@@ -14,11 +14,11 @@ import click
 from bridges.access import Policies
 from bridges.app import Parts, open_parts
 from bridges.channels import Surroundings, build
-from bridges.cli.smoking.lines import PASSED, Item, Result, Verdict, Why, failed, not_done
+from bridges.cli.smoking.lines import PASSED, Endpoint, Item, Result, Verdict, Why, failed, not_done
 from bridges.cli.smoking.overlay import over
-from bridges.cli.smoking.plan import spot_of
+from bridges.cli.smoking.plan import endpoint, spot_of
 from bridges.cli.smoking.record import Record
-from bridges.cli.smoking.report import MARKS, REASONS
+from bridges.cli.smoking.report import ITEMS, MARKS, REASONS
 from bridges.cli.smoking.steps import NO_GROUPS, STEPS
 from bridges.cli.smoking.walk import Flow, Walk
 from bridges.config import AnyBot, Config, environment
@@ -102,7 +102,8 @@ class Live:
             observer=Observer(settled=walk.settled),
         )
         stop = asyncio.Event()
-        click.echo(f"\n{self.words(Key.SMOKE_CONNECTING, bot=key)}")
+        overridden = endpoint(bot) is Endpoint.OVERRIDDEN
+        click.echo(f"\n{self.words(Key.SMOKE_CONNECTING_ELSEWHERE if overridden else Key.SMOKE_CONNECTING, bot=key)}")
         serving = asyncio.create_task(served.serve(stop))
         try:
             if await self._connected(bot, served):
@@ -156,8 +157,9 @@ class Live:
         self.publish()
         if result.verdict is Verdict.PASS and result.seconds is not None:
             click.echo(self.words(Key.SMOKE_TAKEN, mark=MARKS[result.verdict], seconds=f"{result.seconds:.2f}"))
-        elif result.why is not None and result.why not in {Why.NOBODY, Why.OPEN}:
-            click.echo(f"{MARKS[result.verdict]} {self.words(REASONS[result.why])}")
+        elif item is not Item.DUPLICATE:
+            told = self.words(REASONS[result.why] if result.why else ITEMS[item])
+            click.echo(f"{MARKS[result.verdict]} {told}")
 
 
 async def _stranger(walk: Walk, policies: Policies, key: BotKey) -> Result:

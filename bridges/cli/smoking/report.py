@@ -211,8 +211,8 @@ def _row(cells: list[str]) -> str:
 def as_table(record: Record, words: Words) -> str:
     """Return the summary, and below it what failed or is still to be done."""
     lines = [rendered(_summary_headings(words), _summary(record, words))]
-    if open_lines := record.open_lines():
-        lines += ["", *(_sentence(line, words) for line in open_lines)]
+    if sentences := _sentences(record.open_lines(), words):
+        lines += ["", *sentences]
     return "\n".join(lines)
 
 
@@ -239,18 +239,26 @@ def _counted(record: Record, lines: Iterable[Line], words: Words) -> str:
     return words(Key.SMOKE_COUNTS, passed=passed, failed=failed, undone=undone)
 
 
-def _sentence(line: Line, words: Words) -> str:
-    spot = line.spot
-    name = f"{spot.channel}/{spot.bot}" if spot.bot else spot.channel
-    return words(
-        Key.SMOKE_LINE,
-        mark=MARKS[line.result.verdict],
-        bot=name,
-        side=words(SIDES[spot.side]),
-        item=words(ITEMS[spot.item]),
-        result=words(VERDICTS[line.result.verdict]),
-        why=reason(line, words),
-    )
+def _sentences(lines: Iterable[Line], words: Words) -> list[str]:
+    """Return a sentence for all lines of a bot that ended alike for the same reason."""
+    alike: dict[tuple[str, Side, Verdict, str], list[str]] = {}
+    for line in lines:
+        spot = line.spot
+        name = f"{spot.channel}/{spot.bot}" if spot.bot else spot.channel
+        key = (name, spot.side, line.result.verdict, reason(line, words))
+        alike.setdefault(key, []).append(words(ITEMS[spot.item]))
+    return [
+        words(
+            Key.SMOKE_ALIKE,
+            mark=MARKS[verdict],
+            bot=name,
+            side=words(SIDES[side]),
+            result=words(VERDICTS[verdict]),
+            why=why,
+            items="\n".join(f"    {item}" for item in items),
+        )
+        for (name, side, verdict, why), items in alike.items()
+    ]
 
 
 def _iso(time: float | None) -> str | None:
