@@ -14,7 +14,7 @@ from bridges.qq.harmless import dotless, harmless
 from bridges.qq.inbound import Malformed, Place, Route, parse
 from bridges.qq.rest import TOKEN, TOKEN_PATH, _token_url
 from commands.model import AttachmentKind, ChatKey, ChatKind
-from tests.channels.qq import line_on, platform
+from tests.channels.qq import Line, platform
 
 BOT = "9001"
 
@@ -169,7 +169,7 @@ def test_the_token_address_may_be_given_whole_or_as_a_base(given: str, whole: st
 
 
 async def test_files_are_fetched_from_trusted_hosts_within_a_limit() -> None:
-    async with platform() as fake, line_on(fake) as line:
+    async with platform() as fake, Line(fake).started() as line:
         fake.files["a"] = b"x" * 100
 
         def file(url: str) -> InboundAttachment:

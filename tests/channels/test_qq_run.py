@@ -13,7 +13,7 @@ from bridges.qq.gateway import GUILDS, HELLO_SECONDS, PRIVATE, RESUMES, After, E
 from bridges.qq.rest import Refused
 from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors
-from tests.channels.qq import Line, line_on, platform
+from tests.channels.qq import Line, platform
 from tests.fakes.qq import BOT_ID, FakeQQ, Fault
 
 BEAT = 41.25
@@ -27,7 +27,7 @@ async def fake() -> AsyncIterator[FakeQQ]:
 
 @pytest.fixture
 async def line(fake: FakeQQ) -> AsyncIterator[Line]:
-    async with line_on(fake) as line:
+    async with Line(fake).started() as line:
         yield line
 
 
@@ -85,11 +85,11 @@ async def test_what_was_missed_comes_with_the_resume(fake: FakeQQ, line: Line) -
 
 async def test_a_new_process_resumes_the_session(fake: FakeQQ) -> None:
     cursors = MemoryCursors()
-    async with line_on(fake, cursors) as first:
+    async with Line(fake, cursors).started() as first:
         await first.says("before")
         await eventually(lambda: b'"seq":2' in cursors.values["session"])
     await fake.says("missed")
-    async with line_on(fake, cursors) as second:
+    async with Line(fake, cursors).started() as second:
         assert [message.text for message in await second.inbox.heard()] == ["missed"]
         message = await second.says(f"<@!{BOT_ID}> hello", kind="channels", chat="channel-1")
         assert message.text == "hello", "the bot's own id is known without READY"
@@ -221,7 +221,7 @@ async def test_ends_that_only_a_person_can_mend(fake: FakeQQ, line: Line, code: 
 
 async def test_no_right_to_anything_stops(fake: FakeQQ) -> None:
     fake.gateway.granted = 0
-    async with line_on(fake) as line:
+    async with Line(fake).started() as line:
         await line.ended()
         await line.start()
         assert isinstance(await line.ended(), ChannelStopped)
@@ -255,7 +255,7 @@ async def test_what_fails_at_the_beginning_is_tried_again(
     fake: FakeQQ, name: str, fault: Fault, error: type[Exception]
 ) -> None:
     fake.fail(name, fault)
-    async with line_on(fake) as line:
+    async with Line(fake).started() as line:
         failure = await line.ended()
         assert isinstance(failure, error)
         assert "127.0.0.1" not in str(failure)
@@ -266,7 +266,7 @@ async def test_what_fails_at_the_beginning_is_tried_again(
 @pytest.mark.parametrize("status", [403, 502])
 async def test_a_refused_upgrade_is_tried_again(fake: FakeQQ, status: int) -> None:
     fake.gateway.statuses.append(status)
-    async with line_on(fake) as line:
+    async with Line(fake).started() as line:
         assert str(status) in str(await line.ended())
         await again(line)
 
@@ -298,7 +298,7 @@ async def test_a_gateway_that_does_not_welcome_is_left(fake: FakeQQ) -> None:
 
 async def test_a_token_is_renewed_before_its_end(fake: FakeQQ) -> None:
     fake.life = "100"
-    async with line_on(fake) as line:
+    async with Line(fake).started() as line:
         await line.clock.advance(49)
         await fake.gateway.close(4009)
         await line.ended()

@@ -18,7 +18,7 @@ from bridges.split import split_lossless
 from commands.model import ChatKey
 from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors
-from tests.channels.qq import ALICE, Line, line_on, platform
+from tests.channels.qq import ALICE, Line, platform
 from tests.fakes.qq import FakeQQ, Fault
 
 KINDS = {
@@ -37,7 +37,7 @@ async def fake() -> AsyncIterator[FakeQQ]:
 
 @pytest.fixture
 async def line(fake: FakeQQ) -> AsyncIterator[Line]:
-    async with line_on(fake) as line:
+    async with Line(fake).started() as line:
         yield line
 
 
@@ -59,11 +59,11 @@ async def test_four_replies_in_private_and_five_in_groups() -> None:
 
 async def test_numbers_never_repeat_for_one_message_not_even_in_a_new_process(fake: FakeQQ) -> None:
     cursors = MemoryCursors()
-    async with line_on(fake, cursors) as line:
+    async with Line(fake, cursors).started() as line:
         message = await line.says()
         await line.channel.send(message.reply_to, "one")
         await line.channel.send(message.reply_to, "two")
-    async with line_on(fake, cursors) as line:
+    async with Line(fake, cursors).started() as line:
         await line.channel.send(message.reply_to, "three")
     assert [(sent.text, sent.seq) for sent in fake.sent] == [("one", 1), ("two", 2), ("three", 3)]
 
@@ -135,11 +135,11 @@ async def test_what_waits_comes_with_the_next_message_and_leaves_room_for_its_re
 
 async def test_what_waits_survives_a_restart_and_is_bounded(fake: FakeQQ) -> None:
     cursors = MemoryCursors()
-    async with line_on(fake, cursors) as line:
+    async with Line(fake, cursors).started() as line:
         message = await line.says()
         outcomes = [await line.channel.send(message.reply_to, str(number)) for number in range(4 + LONGEST + 1)]
         assert outcomes[-2:] == [Kept(), NotSent.WINDOW_CLOSED]
-    async with line_on(fake, cursors) as line:
+    async with Line(fake, cursors).started() as line:
         await line.says("hello?")
         await eventually(lambda: len(fake.sent) == 7)
     assert fake.texts() == [*map(str, range(7))]

@@ -15,6 +15,7 @@ from bridges.text.whatsapp_sidecar import CALL_SECONDS, Lost
 from commands.model import AttachmentKind, ChatKind
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
+from tests.channels.line import ChannelLine
 from tests.fakes.clock import FakeClock
 from tests.fakes.whatsapp.device import FakeDevice, fake_device
 
@@ -108,30 +109,12 @@ def test_devices_are_taken_off_addresses() -> None:
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-class Line:
-    """One run after the other of one channel."""
+class Line(ChannelLine[LinkedChannel]):
+    """A device whose program is a stand-in."""
 
     def __init__(self, fake: FakeDevice, folder: Path) -> None:
-        self.clock = FakeClock()
-        self.inbox = RecordingInbox()
+        super().__init__()
         self.channel = LinkedChannel("bot", data=folder, url=str(fake.port), clock=self.clock, path=str(folder / "bin"))
-        self.task: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        ups = self.inbox.ups
-        task = self.task = asyncio.create_task(self.channel.run(self.inbox))
-        task.add_done_callback(lambda _: self.inbox.changed.set())
-        await self.inbox.until(lambda: self.inbox.ups > ups or task.done())
-
-    async def ended(self) -> BaseException | None:
-        assert self.task is not None
-        await asyncio.wait({self.task}, timeout=10)
-        return self.task.exception()
-
-    async def stop(self) -> None:
-        if self.task is not None:
-            self.task.cancel()
-            await asyncio.wait({self.task})
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from bridges.text.whatsapp_graph import UNREACHED_SECONDS
 from commands.model import AttachmentKind
 from i18n import Language
 from tests.bridges.bench import eventually
-from tests.channels.whatsapp import ALICE, Line, line_on, platform
+from tests.channels.whatsapp import ALICE, Line, platform
 from tests.contract.desk import desk_at
 from tests.contract.rows.whatsapp import WhatsAppPlatform
 from tests.fakes.harness import FakeHarness
@@ -46,7 +46,7 @@ async def fake() -> AsyncIterator[FakeWhatsApp]:
 
 @pytest.fixture
 async def line(fake: FakeWhatsApp) -> AsyncIterator[Line]:
-    async with line_on(fake) as line:
+    async with Line(fake).started() as line:
         yield line
 
 
@@ -189,7 +189,7 @@ async def test_an_answer_that_never_comes_leaves_the_outcome_open(fake: FakeWhat
 
 
 async def test_what_never_left_may_be_sent_again(fake: FakeWhatsApp) -> None:
-    async with line_on(fake) as line:
+    async with Line(fake).started() as line:
         target = (await line.says()).reply_to
     line = Line(fake, api="http://127.0.0.1:1/v25.0")
     await line.start()

@@ -18,7 +18,7 @@ from bridges.message import Acceptance, ChannelStopped, Sent, Stop
 from bridges.text.whatsapp_webhook import LARGEST_POST, MAX_POSTS, READ_SECONDS
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
-from tests.channels.whatsapp import Line, line_on, platform
+from tests.channels.whatsapp import Line, platform
 from tests.fakes.whatsapp import (
     ACCESS_TOKEN,
     APP_SECRET,
@@ -41,7 +41,7 @@ async def fake() -> AsyncIterator[FakeWhatsApp]:
 
 @pytest.fixture
 async def line(fake: FakeWhatsApp) -> AsyncIterator[Line]:
-    async with line_on(fake) as line:
+    async with Line(fake).started() as line:
         yield line
 
 
@@ -304,7 +304,7 @@ async def test_trouble_that_says_nothing_of_the_token_keeps_nobody_from_being_he
     fake: FakeWhatsApp, fault: Fault
 ) -> None:
     fake.fail("number", fault)
-    async with line_on(fake) as line:
+    async with Line(fake).started() as line:
         assert (await line.says()).text == "hi"
 
 
