@@ -76,7 +76,7 @@ def links(text: str) -> list[str]:
 
 def pointed(text: str) -> list[str]:
     """Return the links without the language in the names of the pages at the root."""
-    return [link.replace(".zh.md", ".md") for link in links(text)]
+    return [link.replace(".zh.md", ".md").replace("docs/zh/", "docs/en/") for link in links(text)]
 
 
 def target(page: str, link: str) -> Path:
