@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -28,7 +29,9 @@ class TrustedHosts:
             fine = parts.scheme in {"http", "https", "ws", "wss"} and host == urlsplit(self.override).hostname
         else:
             ours = any(host.endswith(f".{domain}") for domain in self.domains)
-            fine = parts.scheme in {"https", "wss"} and ours and port in {None, 443}
+            # Readers of addresses disagree on what a host with other characters means.
+            plain = re.fullmatch(r"[a-z0-9.-]+", host) is not None
+            fine = parts.scheme in {"https", "wss"} and ours and plain and port in {None, 443}
         if not fine or parts.username is not None:
             raise UntrustedHost
         return url.rstrip("/")

@@ -106,6 +106,8 @@ class Names:
         text = text.strip()
         if self.display and (without := re.sub(rf"@{re.escape(self.display)}(?!\w)", "", text)) != text:
             return without.strip()
+        if self.display and text.startswith(f"@{self.display}"):  # written on without a gap, as Chinese is
+            return text.removeprefix(f"@{self.display}").strip()
         if not text.startswith("@"):
             return text
         name, separator, rest = text.partition(_SEPARATOR)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 
 import pytest
 
 from bridges.http import CallFailed
 from bridges.message import ChannelStopped, Stop
-from bridges.qq.gateway import GUILDS, HELLO_SECONDS, PRIVATE, RESUMES, After, Ended
+from bridges.qq.gateway import GUILDS, HELLO_SECONDS, LONGEST_BEAT, PRIVATE, RESUMES, After, Ended
 from bridges.qq.rest import Refused
 from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors
@@ -341,3 +342,31 @@ async def test_a_frame_that_is_none_is_a_lost_connection(fake: FakeQQ, line: Lin
     await fake.gateway.tell({"op": "what"})
     assert isinstance(await line.ended(), Ended)
     await again(line)
+
+
+async def test_an_event_that_cannot_be_read_is_not_resumed_for_ever(fake: FakeQQ, line: Line) -> None:
+    await fake.gateway.dispatch("C2C_MESSAGE_CREATE", {"id": "x", "content": json.loads("[" * 900 + "]" * 900)})
+    deep = fake.gateway.newest.log[-1]
+    deep["s"] = "what"  # not even its number
+    await fake.gateway.tell(deep)
+    for _ in range(RESUMES + 1):
+        assert isinstance(await line.ended(), Ended)
+        await line.start()
+    assert (await line.says("after")).text == "after"
+    assert (len(fake.gateway.resumed), len(fake.gateway.identified)) == (RESUMES, 2)
+
+
+@pytest.mark.parametrize("data", ["{", "[]", '{"op":0,"d":' + "[" * 100_000 + "]" * 100_000 + "}", '{"op":1e400}', ""])
+async def test_no_text_of_the_gateway_is_more_than_a_lost_connection(fake: FakeQQ, line: Line, data: str) -> None:
+    await fake.gateway.say(data)
+    assert isinstance(await line.ended(), Ended)
+    await again(line)
+
+
+@pytest.mark.parametrize("interval", [0, -5, 1.5, 1e300])
+async def test_no_heartbeat_interval_is_too_odd(fake: FakeQQ, interval: float) -> None:
+    fake.gateway.interval_ms = interval
+    async with Line(fake).started() as line:
+        assert (await line.says("fine")).text == "fine"
+        await line.clock.advance(LONGEST_BEAT)
+        await eventually(lambda: bool(fake.gateway.beats))

@@ -62,6 +62,10 @@ def test_whatever_is_not_surely_private_is_a_group(chattype: str) -> None:
         ("hello @My Long Bot", "My Long Bot", "hello"),
         ("@My Long Bots and @My Long Bot hi", "My Long Bot", "@My Long Bots and  hi"),
         ("@机器人 你好", "机器人", "你好"),
+        ("@机器人你好", "机器人", "你好"),
+        ("@机器人/help", "机器人", "/help"),
+        ("@Botany and @Bot hi", "Bot", "@Botany and  hi"),
+        ("@Bot @Bot Two /help", "Bot Two", "@Bot  /help"),
         ("@a+b (c) /help", "a+b (c)", "/help"),
         ("@Renamed Bot /history", "My Long Bot", "/history"),
         ("@My Long Bot /history 4", None, "/history 4"),
@@ -130,6 +134,10 @@ def test_events_are_no_messages() -> None:
         body(msgtype="text", text="secret"),
         said("x", **{"from": {}}),
         said("x", **{"from": "secret"}),
+        said("x", **{"from": {"userid": "secret\ud800"}}),
+        said("x", msgid="secret\udfff"),
+        said("x", mixed={"msg_item": None}),
+        body(msgtype="image", image=[]),
     ],
 )
 def test_what_cannot_be_read_is_named_without_its_content(found: object) -> None:
@@ -202,3 +210,7 @@ async def test_bounds_and_failures(fake: FakeWeCom) -> None:
 async def test_only_the_platforms_own_hosts_are_asked(fake: FakeWeCom, url: str) -> None:
     with pytest.raises(OSError, match="not on a host"):
         await fetched(fake, File(url), override=False)
+
+
+def test_half_a_character_is_no_reason_to_lose_a_message() -> None:
+    assert parsed(said("half \ud83d of it")).text == "half ? of it"

@@ -17,7 +17,7 @@ from bridges.wecom.channel import REFUSALS
 from bridges.wecom.connection import BEAT_SECONDS, SUBSCRIBE_SECONDS, Ended, Refused
 from tests.bridges.bench import eventually
 from tests.channels.wecom import Line, line_on, platform
-from tests.fakes.wecom import BOT_ID, SECRET, FakeWeCom, Fault
+from tests.fakes.wecom import BOT_ID, SECRET, FakeWeCom, Fault, Obj
 
 
 @pytest.fixture
@@ -229,6 +229,25 @@ async def test_a_frame_that_is_none_is_a_lost_connection(fake: FakeWeCom, line: 
     await fake.tell(data)
     assert isinstance(await line.ended(), Ended)
     await again(line)
+
+
+@pytest.mark.parametrize("frame", [
+    {"cmd": "aibot_msg_callback", "headers": {"req_id": "r"}, "body": None},
+    {"cmd": "aibot_msg_callback", "headers": {}, "body": {"msgid": "m", "from": {"userid": "u"}}},
+    {"cmd": "aibot_msg_callback", "headers": {"req_id": "\ud800"}, "body": {"msgid": "m", "from": {"userid": "u"}}},
+    {"cmd": "aibot_event_callback", "headers": {"req_id": "r"}, "body": {"event": "disconnected_event"}},
+    {"cmd": "aibot_event_callback", "headers": {"req_id": "r"}, "body": {"event": {"eventtype": "enter_chat"}}},
+    {"cmd": "what", "headers": {"req_id": "r"}, "body": [[[]]]},
+    {"headers": {"req_id": "never-sent"}, "errcode": 0},
+    {"headers": {"req_id": "never-sent"}, "errcode": None},
+    {"headers": {}},
+    {},
+])  # fmt: skip
+async def test_odd_frames_are_passed_over(fake: FakeWeCom, line: Line, frame: Obj) -> None:
+    await fake.tell(json.dumps(frame))
+    assert (await line.says("fine")).text == "fine"
+    assert line.task is not None
+    assert not line.task.done()
 
 
 async def test_five_starts_give_one_reply(fake: FakeWeCom, line: Line) -> None:

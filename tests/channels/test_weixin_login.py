@@ -176,7 +176,8 @@ def test_tencents_own_hosts_are_trusted(url: str) -> None:
     [
         "http://ilinkai.weixin.qq.com", "https://weixin.qq.com.example.org", "https://example.org/.weixin.qq.com",
         "https://evilweixin.qq.com", "https://a:b@ilinkai.weixin.qq.com", "https://ilinkai.weixin.qq.com:8443",
-        "https://[::1", "ftp://x.weixin.qq.com", "", "https://127.0.0.1",
+        "https://[::1", "ftp://x.weixin.qq.com", "", "https://127.0.0.1", "https://example.org\\.weixin.qq.com",
+        "https://example.org%2f.weixin.qq.com", "https://example.org;.weixin.qq.com", "https://ⓐ.weixin.qq.com",
     ],
 )  # fmt: skip
 def test_others_are_not(url: str) -> None:

@@ -26,7 +26,7 @@ class Gateway:
     """Accepts ``token`` only. Events go to the newest session, connected or not."""
 
     def __init__(self) -> None:
-        self.interval_ms = 41_250
+        self.interval_ms: float = 41_250
         self.tokens: set[str] = set()
         self.granted = 1 << 25 | 1 << 30 | 1 << 12
         self.identified: list[Obj] = []
@@ -75,6 +75,11 @@ class Gateway:
         """Send a frame to every connection."""
         for socket in list(self._open):
             await _send(socket, frame)
+
+    async def say(self, data: str) -> None:
+        """Send whatever it is to every connection."""
+        for socket in list(self._open):
+            await socket.send_str(data)
 
     def abort(self) -> None:
         """Reset every connection."""
