@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from rich.console import Console
@@ -21,14 +21,18 @@ def console(*, stderr: bool = False) -> Console:
     return made
 
 
-def rendered(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table without a frame; the last column takes what room there is, the others keep their words whole."""
+def rendered(headings: Sequence[str], rows: Iterable[Sequence[str]], *, folds: Collection[int] = ()) -> str:
+    """Return a table without a frame; the last column takes what room there is, the others keep their words whole.
+
+    The columns ``folds``, counted from 0, take a third of the width at most and go on in the next line.
+    """
+    paper = console()
     table = Table(box=None, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, no_wrap=heading is not headings[-1], overflow="fold")
+    for index, heading in enumerate(headings):
+        last, widest = heading is headings[-1], paper.width // 3 if index in folds else None
+        table.add_column(heading, no_wrap=not last and widest is None, overflow="fold", max_width=widest)
     for row in rows:
         table.add_row(*map(Text, row))
-    paper = console()
     with paper.capture() as captured:
         paper.print(table)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())

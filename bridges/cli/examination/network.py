@@ -83,7 +83,7 @@ def _clock(answers: Sequence[Answered], words: Words) -> Finding:
     level, key = Level.OK, Key.DOCTOR_CLOCK
     if abs(skews[address]) > SKEW_SECONDS:
         level, key = Level.WRONG, Key.DOCTOR_SKEWED
-    return Finding(Check.CLOCK, address, level, words(key, seconds=f"{skews[address]:+.0f}"))
+    return Finding(Check.CLOCK, address, level, words(key, seconds=f"{round(skews[address]):+d}"))
 
 
 async def _knock(session: aiohttp.ClientSession, clock: Clock, address: str) -> Answered | http.CallFailed:

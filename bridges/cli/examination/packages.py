@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from bridges.cli.examination.finding import Check, Finding, Level
-from bridges.config import APP, Config
+from bridges.config import APP, AnyBot, Config, WhatsApp
 from i18n import Key, Words
 
 OURS: Final = ("archive", "bridges", "commands", "harness_client", "i18n")
@@ -54,8 +54,14 @@ def installation(words: Words) -> Finding:
 
 async def packages(config: Config, words: Words) -> list[Finding]:
     """Measure what the configured channels need, one after the other so that none slows the next."""
-    extras = sorted({bot.channel for bot in config.bots} | ({"embedded"} if config.harness.embedded else set()))
-    return [await _package(name, extra, words) for extra in extras for name in needed(extra)]
+    extras = sorted({extra(bot) for bot in config.bots} | ({"embedded"} if config.harness.embedded else set()))
+    brought = {name: each for each in reversed(extras) for name in needed(each)}
+    return [await _package(name, each, words) for name, each in sorted(brought.items())]
+
+
+def extra(bot: AnyBot) -> str:
+    """Return the extra that a bot needs; empty for a number on the Cloud API, which needs none."""
+    return "" if isinstance(bot, WhatsApp) and bot.cloud else bot.channel
 
 
 def needed(extra: str) -> list[str]:

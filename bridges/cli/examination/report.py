@@ -105,4 +105,4 @@ def _as_table(findings: Sequence[Finding], words: Words) -> str:
     ]
     wrong = _wrong(findings)
     end = words(Key.DOCTOR_WRONG, count=wrong) if wrong else words(Key.DOCTOR_WELL)
-    return f"{rendered(headings, rows)}\n\n{end}"
+    return f"{rendered(headings, rows, folds={2})}\n\n{end}"
