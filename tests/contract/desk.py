@@ -67,6 +67,7 @@ class Seat:
         self.words = Words(language)
         self.access = Access(direct=frozenset({platform.member}), group=frozenset({platform.member}))
         self.redact = Redactor()
+        self.bot: ServedBot | None = None
         self.accepted: list[tuple[InboundMessage, Acceptance]] = []
         self.outcomes: dict[EventId, Outcome] = {}
 
@@ -112,7 +113,7 @@ class Seat:
         around = Surroundings(self.state.cursors(self.platform.bot), clock, self.redact.hide)
         channel, policy = self.platform.channel(around), Policy(lambda: self.access)
         bot = ServedBot(parts, self.platform.bot, channel, policy, redact=self.redact, observer=self.observer)
-        stop = asyncio.Event()
+        self.bot, stop = bot, asyncio.Event()
         serving = asyncio.create_task(bot.serve(stop))
         try:
             await eventually(lambda: bot.health.link is Link.UP or bool(bot.health.error))

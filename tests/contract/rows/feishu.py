@@ -99,7 +99,8 @@ class FeishuPlatform:
             case Trouble.EXPIRED:
                 self.fake.valid.clear()
             case Trouble.NONSENSE:
-                await self.fake.deliver({"schema": "2.0", "header": note, "event": note})
+                odd = await self.fake.deliver({"schema": "2.0", "header": note, "event": note})
+                await odd.acknowledged.wait()
             case _:
                 return False
         return True

@@ -142,7 +142,8 @@ class FakeGateway:
     async def _beat(self, link: web.WebSocketResponse) -> None:
         while self.pulse is not None:
             await asyncio.sleep(self.pulse)
-            await self._send(link, {"op": 1, "d": None, "s": None, "t": None})
+            if any(session.link is link for session in self.sessions.values()):
+                await self._send(link, {"op": 1, "d": None, "s": None, "t": None})
 
     async def _listen(self, link: web.WebSocketResponse) -> None:
         async for message in link:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 from collections import deque
@@ -45,6 +46,8 @@ class Gateway:
         self.pings = 0
         self.deaf = False
         """No ping is answered."""
+        self.pulse: float | None = None
+        """Seconds between pongs to no ping, for a client that keeps another time; none of them as a rule."""
         self.refusals: deque[dict[str, str]] = deque()
         """Headers of the next refused handshakes."""
         self.pong: bytes = json.dumps({"PingInterval": PING_SECONDS}).encode()
@@ -73,6 +76,7 @@ class Gateway:
         self.sockets.append(socket)
         assert request.transport is not None
         self._transports[socket] = request.transport
+        beating = asyncio.create_task(self._beat(socket))
         try:
             for delivery in list(self.pending.values()):
                 await self._push(socket, delivery)
@@ -80,6 +84,7 @@ class Gateway:
                 if data.type is WSMsgType.BINARY:
                     await self._hear(socket, Frame.decode(data.data))
         finally:
+            beating.cancel()
             self.sockets.remove(socket)
             del self._transports[socket]
         return socket
@@ -108,6 +113,12 @@ class Gateway:
         """Reset every connection."""
         for transport in self._transports.values():
             transport.abort()
+
+    async def _beat(self, socket: web.WebSocketResponse) -> None:
+        while self.pulse is not None and not socket.closed:
+            await asyncio.sleep(self.pulse)
+            with contextlib.suppress(ConnectionError):
+                await socket.send_bytes(Frame(CONTROL, {"type": "pong"}, self.pong).encode())
 
     async def _push(self, socket: web.WebSocketResponse, delivery: Delivery) -> None:
         for frame in delivery.frames():
