@@ -120,10 +120,10 @@ async def test_a_short_rate_limit_is_waited_out(fake: FakeDiscord, channel: Disc
 async def test_many_sends_at_once_keep_the_stated_limit_and_their_order(
     fake: FakeDiscord, channel: DiscordChannel
 ) -> None:
-    fake.limit = (5, 0.2)
+    fake.limits.set(5, 0.2)
     await asyncio.gather(*(channel.send(place(), str(number)) for number in range(8)))
     assert fake.texts(HOME) == [str(number) for number in range(8)]
-    assert fake.limited == 0
+    assert fake.limits.enforced == 0
 
 
 @pytest.mark.parametrize("effect", [False, True])

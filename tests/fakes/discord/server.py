@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import ssl
-import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from aiohttp import web
 
 from tests.fakes.discord.faults import Fault, How
 from tests.fakes.discord.gateway import FakeGateway
+from tests.fakes.discord.limits import Limits
 from tests.fakes.discord.payloads import (
     GENERAL,
     ME,
@@ -103,11 +103,7 @@ class FakeDiscord:
         self.messages: defaultdict[int, list[Obj]] = defaultdict(list)
         """What stands in each channel, oldest first."""
         self.attachments: dict[str, bytes] = {}
-        self.limit: tuple[int, float] | None = None
-        """Messages per channel in so many seconds, stated with each answer and enforced; None: no limit."""
-        self.limited = 0
-        """How often it had to be enforced."""
-        self._windows: dict[str, tuple[float, int]] = {}
+        self.limits = Limits()
         self._newest: dict[int, object] = {}
         self._faults: list[Fault] = []
         self._nonces: dict[tuple[int, str], Said] = {}
@@ -202,8 +198,9 @@ class FakeDiscord:
         by_its_own_token = re.match(r"[A-Z]+ /(interactions|webhooks)/", name)
         if not by_its_own_token and request.headers.get("Authorization") != f"Bot {self.token}":
             return _json({"message": "401: Unauthorized", "code": 0}, 401)
-        if (limited := self._over_limit(name)) is not None:
-            return limited
+        if (wait := self.limits.seconds(name)) is not None:
+            told: Obj = {"message": "limited", "retry_after": wait, "global": False}
+            return _json(told, 429, {"Via": "1.1 google"})
         fault = next((fault for fault in self._faults if fault.hits(name)), None)
         return await self._answer(call) if fault is None else await self._spoilt(request, call, fault)
 
@@ -216,7 +213,7 @@ class FakeDiscord:
                     return _json(refusal.body, refusal.status)
                 finally:
                     await self.gateway.notify()
-                return _json(result, 204 if result is None else 200, self._limits(call.name))
+                return _json(result, 204 if result is None else 200, self.limits.stated(call.name))
         return _json({"message": "404: Not Found", "code": 0}, 404)
 
     async def _spoilt(self, request: web.Request, call: Call, fault: Fault) -> web.StreamResponse:
@@ -232,28 +229,6 @@ class FakeDiscord:
         if fault.html:
             return web.Response(text=fault.html, status=fault.status, headers=fault.headers, content_type="text/html")
         return _json(fault.refusal, fault.status, fault.headers)
-
-    def _limits(self, name: str) -> dict[str, str]:
-        """State what is left of the present window."""
-        if self.limit is None or name not in self._windows:
-            return {}
-        (most, seconds), (began, used) = self.limit, self._windows[name]
-        wait = max(0.0, began + seconds - time.monotonic()) + 0.01
-        stated = {"Limit": most, "Remaining": most - used, "Reset-After": f"{wait:.3f}", "Bucket": "messages"}
-        return {f"X-RateLimit-{key}": str(value) for key, value in stated.items()}
-
-    def _over_limit(self, name: str) -> web.Response | None:
-        if self.limit is None or not re.fullmatch(r"POST /channels/\d+/messages", name):
-            return None
-        (most, seconds), now = self.limit, time.monotonic()
-        began, used = self._windows.get(name, (now, 0))
-        if now >= began + seconds:
-            began, used = now, 0
-        if used < most:
-            self._windows[name] = began, used + 1
-            return None
-        self.limited += 1
-        return _json({"message": "limited", "retry_after": seconds, "global": False}, 429, {"Via": "1.1 google"})
 
     async def _download(self, request: web.Request) -> web.Response:
         found = self.attachments.get(request.match_info["name"])
