@@ -47,8 +47,8 @@ async def test_a_program_that_runs_is_well_until_it_has_ended(tmp_path: Path) ->
         async with service(tmp_path, config) as running:
             await running.ready()
             async with asyncio.timeout(SECONDS):
-                while (asked := await ask(config)).exit_code:
-                    await asyncio.sleep(0.05)  # the note has no other sign than itself
+                while (asked := await ask(config)).exit_code:  # noqa: ASYNC110 - a note has no event
+                    await asyncio.sleep(0.05)
             assert re.sub(r"\d+", "N", asked.stdout) == re.sub(r"\d+", "N", f"{EN(Key.HEALTH_ALIVE, seconds=0)}\n")
             assert await running.stop() == 0
         asked = await ask(config)

@@ -121,13 +121,8 @@ async def _use(runtime: Runtime, image: Stage, config: Path) -> None:
         config.with_name("token").write_text(telegram.token)
         look = _threaded(runtime.ask)
         _expect("its user is 10001", await look(["sh", "-c", "test $(id -u) = 10001"]) == 0)
-        _expect(
-            "its root cannot be written to", await look(["sh", "-c", "touch /opt/x || touch /etc/x || exit 7"]) == 7
-        )
-        tools = (
-            "ls /opt/harness-im/bin/pip /usr/local/bin/pip || python -c 'import pip' || python -c 'import setuptools'"
-        )
-        _expect("no build tools are left", await look(["sh", "-c", f"{tools} || exit 7"]) == 7)
+        _expect("its root cannot be written to", await look(_unless("touch /opt/x || touch /etc/x")) == 7)
+        _expect("no build tools are left", await look(_unless(_TOOLS)) == 7)
         _expect("what each channel needs is there", await look(["python", "-c", _COMPLETE]) == 0)
         _expect("the health check fails before it runs", await look(health) == 1)
         child = await asyncio.to_thread(runtime.start, image.last("CMD").command())
@@ -151,11 +146,17 @@ async def _use(runtime: Runtime, image: Stage, config: Path) -> None:
             child.wait()
 
 
+def _unless(command: str) -> list[str]:
+    """Return a command that ends with 7 when ``command`` fails, quietly."""
+    return ["sh", "-c", f"{{ {command}; }} >/dev/null 2>&1 || exit 7"]
+
+
 def _threaded(call: Callable[[Sequence[str]], int]) -> Callable[[Sequence[str]], asyncio.Future[int]]:
     """Return ``call`` for an event loop."""
     return lambda words: asyncio.ensure_future(asyncio.to_thread(call, words))
 
 
+_TOOLS = "ls /opt/harness-im/bin/pip /usr/local/bin/pip || python -c 'import pip' || python -c 'import setuptools'"
 _COMPLETE = """
 import cryptography, dingtalk_stream, discord, lark_oapi, mcp, segno, slack_bolt, telegram
 import bridges.cli.running, bridges.mcp_server
