@@ -142,6 +142,18 @@ def test_a_channel_has_its_page_with_every_key(channel: str, tmp_path: Path) -> 
     assert f"<!-- channel {channel} -->" in text
 
 
+@pytest.mark.parametrize("language", Language)
+@pytest.mark.parametrize("channel", settings.CHANNELS)
+def test_a_page_takes_what_the_entry_says(channel: str, language: Language) -> None:
+    """The column of attachments in the table of channels, and the row of the channel's page."""
+    (entry,) = re.findall(rf"^\| `{channel}` \|.*$", read(ENTRIES[language]), re.MULTILINE)
+    (row,) = re.findall(
+        r"^\| (?:it takes|可以接收) \|.*$", read(f"docs/{language}/channels/{channel}.md"), re.MULTILINE
+    )
+    both = {Language.EN: "images and files", Language.ZH: "图片和文件"}[language]
+    assert (both in entry) is (both in row)
+
+
 def test_the_reference_shows_every_key_of_the_file() -> None:
     (block,) = blocks(read("docs/en/configuration.md"), "toml")
     told = set(re.findall(r"^(\w+) = ", block, re.MULTILINE))
