@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-import tests
 from bridges.cli.smoking import simulated
 from bridges.cli.smoking.lines import CHANNELS, Item, Result, Side, Verdict, Why
 from bridges.cli.smoking.plan import plan_simulated
 from bridges.cli.smoking.record import FAILED, UNDONE, Record
 from harness_client.clock import SYSTEM_CLOCK
 from i18n import Key, Language
+from tests import contract
 from tests.contract.desk import Desk
 from tests.contract.table import CASES, Case
 
@@ -112,7 +112,7 @@ def test_a_case_that_the_table_has_lost_is_noticed() -> None:
 
 def test_the_fakes_are_those_of_this_distribution(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert simulated.is_ours()
-    monkeypatch.setattr(tests, "__file__", str(tmp_path / "tests" / "__init__.py"))
+    monkeypatch.setattr(contract, "__file__", str(tmp_path / "tests" / "contract" / "__init__.py"))
     assert not simulated.is_ours()
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Final
 
 import bridges
-import tests
 from bridges.cli.smoking.lines import PASSED, Endpoint, Item, Result, Side, Spot, Verdict, Why, failed, not_done
 from bridges.cli.smoking.record import Record
 from bridges.message import Stop
@@ -26,6 +25,7 @@ from bridges.shown import at, chain
 from harness_client.clock import Clock
 from harness_client.types import Generation
 from i18n import Language
+from tests import contract
 from tests.contract.desk import NotConnected
 from tests.contract.platform import Row
 from tests.contract.table import CASES, Case
@@ -37,9 +37,8 @@ CASE_SECONDS: Final = 60.0
 
 
 def is_ours() -> bool:
-    """Whether the package ``tests`` is that of this distribution: the name is a common one."""
-    ours, found = (Path(str(package.__file__)).parents[1] for package in (bridges, tests))
-    return ours == found
+    """Whether ``tests.contract`` is that of this distribution: ``tests`` is a common name."""
+    return Path(bridges.__file__).parents[1] == Path(contract.__file__).parents[2]
 
 
 def cases(*names: str, language: Language | None = None) -> tuple[Case, ...]:
