@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import re
@@ -20,6 +21,12 @@ LARGEST_POST: Final = 4 * 1024 * 1024
 
 MAX_POSTS: Final = 32
 """Posts that may be open at once; one more is told to come again, as everything WhatsApp does not get a 200 for."""
+
+MAX_CONNECTIONS: Final = 256
+"""Connections, of which one may keep as many open as it likes: they are files of the whole program."""
+
+KEEP_SECONDS: Final = 30.0
+"""How long a connection may wait for its next post."""
 
 READ_SECONDS: Final = 10.0
 """How long the body of a post may take to arrive."""
@@ -62,12 +69,13 @@ class Webhook:
         app = web.Application(client_max_size=LARGEST_POST)
         app.router.add_get(self._door.path, self._verify, allow_head=False)
         app.router.add_post(self._door.path, self._post)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=FAREWELL_SECONDS)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=FAREWELL_SECONDS, keepalive_timeout=KEEP_SECONDS)
         await runner.setup()
         try:
-            await web.TCPSite(runner, self._door.host, self._door.port).start()
-            host, port = runner.addresses[0][:2]
-            yield f"http://{f'[{host}]' if ':' in host else host}:{port}{self._door.path}"
+            loop = asyncio.get_running_loop()
+            async with await loop.create_server(_admitting(runner), self._door.host, self._door.port) as server:
+                host, port = server.sockets[0].getsockname()[:2]
+                yield f"http://{f'[{host}]' if ':' in host else host}:{port}{self._door.path}"
         finally:
             await runner.cleanup()
 
@@ -117,6 +125,25 @@ class Webhook:
         if what not in self._complained:
             self._complained.add(what)
             self._log.warning(what)
+
+
+class _TurnedAway(asyncio.Protocol):
+    """A connection that is one too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See :meth:`asyncio.BaseProtocol.connection_made`."""
+        if isinstance(transport, asyncio.Transport):
+            transport.abort()
+
+
+def _admitting(runner: web.AppRunner) -> Callable[[], asyncio.BaseProtocol]:
+    """Return what takes connections: whoever holds them open and says nothing cannot have more than so many."""
+
+    def admit() -> asyncio.BaseProtocol:
+        server = runner.server
+        return server() if server is not None and len(server.connections) < MAX_CONNECTIONS else _TurnedAway()
+
+    return admit
 
 
 def _same(given: str, expected: str) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from multidict import CIMultiDict
 
 from bridges.message import Acceptance, ChannelStopped, Sent, Stop
-from bridges.text.whatsapp_webhook import LARGEST_POST, MAX_POSTS, READ_SECONDS
+from bridges.text.whatsapp_webhook import LARGEST_POST, MAX_CONNECTIONS, MAX_POSTS, READ_SECONDS
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
 from tests.channels.whatsapp import Line, platform
@@ -156,6 +156,26 @@ async def put(line: Line, body: bytes, *headers: tuple[str, str]) -> int:
         session.post(line.webhook, data=body, headers=CIMultiDict(headers)) as answer,
     ):
         return answer.status
+
+
+async def test_whoever_opens_connections_and_says_nothing_gets_only_so_many(line: Line) -> None:
+    parts = urlsplit(line.webhook)
+    idle = [await asyncio.open_connection(parts.hostname, parts.port) for _ in range(MAX_CONNECTIONS)]
+    with pytest.raises(aiohttp.ClientConnectionError):
+        await line.posted(message("hi"))
+    for _, writer in idle[:8]:
+        writer.close()
+        await writer.wait_closed()
+    assert any([await _reached(line) for _ in range(20)]), "there is room again once the server has noticed"
+    for _, writer in idle:
+        writer.close()
+
+
+async def _reached(line: Line) -> bool:
+    try:
+        return await line.posted(message("hi")) == 200
+    except aiohttp.ClientConnectionError:
+        return False
 
 
 async def test_a_body_without_a_signature_is_not_waited_for(line: Line) -> None:
