@@ -180,8 +180,10 @@ class QQChannel:
             return
         route = Route.of(message.reply_to)
         chat = await link.chats.get(chat_name(route))
-        chat.wrote(route.message, place, self._clock.time())
-        if await inbox.accept(message) is Acceptance.ACCEPTED:
+        allows = chat.wrote(route.message, place, self._clock.time())
+        acceptance = await inbox.accept(message)
+        # A duplicate that is new to the chat was claimed by a process that got no further.
+        if acceptance is Acceptance.ACCEPTED or (allows and acceptance is Acceptance.DUPLICATE):
             await link.chats.save(chat)
             if chat.saved.backlog:
                 tasks.create_task(link.outbox.send_waiting(chat, route))

@@ -52,13 +52,14 @@ class Chat:
         """See :meth:`bridges.records.Record.encode`."""
         return msgspec.json.encode(self.saved)
 
-    def wrote(self, message: str, place: Place, now: float) -> None:
-        """Take on the replies that a message allows; one that is known already allows no more."""
+    def wrote(self, message: str, place: Place, now: float) -> bool:
+        """Take on the replies that a message allows; False for one that is known already and allows no more."""
         if any(ticket.message == message for ticket in self.saved.tickets):
-            return
+            return False
         replies, seconds = ALLOWANCE[place]
         valid = [ticket for ticket in self.saved.tickets if ticket.until > now]
         self.saved.tickets = [*valid, Ticket(message, now + seconds, replies)][-NEWEST:]
+        return True
 
     def left(self, message: str, now: float) -> int:
         """Return how many replies :meth:`ticket` has for an answer to ``message``."""

@@ -130,7 +130,7 @@ class Outbox:
                     return sent
                 case outcome:
                     return NotSent.UNKNOWN if lost or outcome is _Trouble.LOST else outcome
-        return NotSent.UNKNOWN if lost else NotSent.REJECTED
+        return NotSent.UNKNOWN if lost else None
 
     async def _try(self, route: Route, ticket: Ticket, content: str) -> SendOutcome | _Trouble | None:
         try:

@@ -10,10 +10,10 @@ import pytest
 from bridges.backlog import LONGEST
 from bridges.delivery import Delivery, End
 from bridges.http import CALL_SECONDS
-from bridges.message import Acceptance, Kept, NotSent, RetryAfter, SendOutcome, Sent
+from bridges.message import Acceptance, Kept, NotSent, ReplyTarget, RetryAfter, SendOutcome, Sent
 from bridges.qq.chats import ALLOWANCE
-from bridges.qq.inbound import Place
-from bridges.qq.outbox import SLOWER_SECONDS, UNREACHED_SECONDS
+from bridges.qq.inbound import Place, Route
+from bridges.qq.outbox import SLOWER_SECONDS, TRIES, UNREACHED_SECONDS
 from bridges.split import split_lossless
 from commands.model import ChatKey
 from tests.bridges.bench import eventually
@@ -73,6 +73,30 @@ async def test_a_number_taken_by_a_lost_count_is_passed_over(fake: FakeQQ, line:
     fake.fail("messages", Fault(status=400, code=40054005), Fault(status=400, code=40054005))
     assert isinstance(await line.channel.send(message.reply_to, "hello"), Sent)
     assert fake.sent[-1].seq == 3
+
+
+async def test_a_message_all_of_whose_numbers_are_taken_is_left_for_another(fake: FakeQQ, line: Line) -> None:
+    message = await line.says()
+    fake.fail("messages", *[Fault(status=400, code=40054005)] * TRIES)
+    assert await line.channel.send(message.reply_to, "hello") == Kept()
+    await line.says("again")
+    await eventually(lambda: fake.texts() == ["hello"])
+
+
+async def test_what_a_killed_process_owed_goes_out_when_its_message_comes_again(fake: FakeQQ) -> None:
+    """The process had claimed the message and no more; the next one says so before the message comes again."""
+    kept = MemoryCursors()
+    event = fake.message("hello", chat="bob")
+    chat = ChatKey("qq", "bot", "bob")
+    async with Line(fake, kept).started() as line:
+        await line.says()
+        await eventually(lambda: "session" in kept.values)
+        target = ReplyTarget(chat, str(Route(Place.USER, "bob", str(event["id"]))))
+        assert await line.channel.send(target, "not run, send it again") == Kept()
+    await fake.deliver(event)
+    async with Line(fake, kept).started() as line:
+        line.inbox.answers.append(Acceptance.DUPLICATE)
+        await eventually(lambda: fake.texts("bob") == ["not run, send it again"])
 
 
 async def test_what_is_said_aside_leaves_the_last_reply_to_the_answer(fake: FakeQQ, line: Line) -> None:
