@@ -23,15 +23,12 @@ from bridges.cli.setup.person import Person
 from bridges.config import Config, parse
 from bridges.config_error import ConfigError
 from bridges.log import Redactor
-from bridges.message import Sign
 from bridges.secret import Places
 from commands.cleaning import one_line
 from harness_client.clock import Clock
 from i18n import Key, Words
 
 MARKS: Final = {Level.OK: "✓", Level.NOTE: "·", Level.WRONG: "✗"}
-_LATER: Final = frozenset({Sign.NO_LOGIN, Sign.LOGIN_STORED})
-"""What a login that comes after the file settles."""
 
 
 class Wrong(Exception):
@@ -78,10 +75,10 @@ class Interview:
                 return draft if verdict is Verdict.KEEP else None
             options = {}
 
-    def verdict(self, about: str, findings: list[Finding]) -> Verdict:
+    def verdict(self, findings: list[Finding]) -> Verdict:
         """Show findings; decide about wrong ones. Raises Wrong."""
         for each in findings:
-            line = f"{MARKS[each.level]} {about}: {self.redact(one_line(each.text))}"
+            line = f"{MARKS[each.level]} {self.redact(one_line(each.text))}"
             click.echo(line, err=not self.person.present)
         if all(each.level is not Level.WRONG for each in findings):
             return Verdict.KEEP
@@ -184,11 +181,13 @@ class Interview:
             click.echo(self.words(Key.INIT_UNCHECKED), err=not self.person.present)
             return Verdict.KEEP
         (bot,) = config.bots
-        channel = self.words(NAMES[draft.channel])
-        click.echo(self.words(Key.INIT_ASKING, channel=channel), err=not self.person.present)
+        if not KINDS[draft.channel].fields:
+            return Verdict.KEEP  # there is nothing to ask with before somebody logged in
+        asking = self.words(Key.INIT_ASKING, channel=self.words(NAMES[draft.channel]))
+        click.echo(asking, err=not self.person.present)
         around = surroundings(self.base, self.clock, self.redact.hide)
         seen = asyncio.run(look(bot, around, log_in=True))
-        return self.verdict(channel, told(bot, [each for each in seen if each.sign not in _LATER], self.words))
+        return self.verdict(told(bot, seen, self.words))
 
 
 def problem_in(error: ConfigError | UnicodeError, words: Words) -> str:

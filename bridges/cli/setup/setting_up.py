@@ -184,7 +184,9 @@ class _Session:
             return Verdict.AGAIN
         if not self.options.check:
             return Verdict.KEEP
-        return interview.verdict(self.words(Key.DOCTOR_HOST), [asyncio.run(host(config, SYSTEM_CLOCK, self.words))])
+        asked = self.words(Key.INIT_ASKING, channel=self.words(Key.DOCTOR_HOST))
+        click.echo(asked, err=not self.person.present)
+        return interview.verdict([asyncio.run(host(config, SYSTEM_CLOCK, self.words))])
 
     def _interview(self, base: Config) -> Interview:
         return Interview(self.person, self.options, self.words, self.places, base, SYSTEM_CLOCK, self.redact)
