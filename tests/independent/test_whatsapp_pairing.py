@@ -35,6 +35,24 @@ _SETUP = "import sys; sys.modules['segno'] = None; from bridges.cli import main;
 """The command where nothing draws the code: it prints what the code says."""
 
 
+_STUCK = """
+import asyncio, sys
+from pathlib import Path
+from bridges.text.whatsapp_linked import LinkedChannel
+from harness_client.clock import SYSTEM_CLOCK
+from tests.channels.around import RecordingInbox
+
+class Stuck(RecordingInbox):
+    async def accept(self, message):
+        print("claiming", flush=True)
+        await asyncio.Event().wait()
+
+channel = LinkedChannel("me", data=Path(sys.argv[1]), url=sys.argv[2], clock=SYSTEM_CLOCK, path=sys.argv[3])
+asyncio.run(channel.run(Stuck()))
+"""
+"""A bot that is never through with what it hears."""
+
+
 class Phone:
     """The program that is WhatsApp's server and the phone."""
 
@@ -106,9 +124,16 @@ async def linked(phone: Phone, sidecar: Sidecar) -> Opened:
 
 @asynccontextmanager
 async def running(phone: Phone) -> AsyncIterator[tuple[RecordingInbox, asyncio.Task[None]]]:
-    """Run the channel of a device that is linked."""
+    """Link a device and run its channel."""
     async with asyncio.timeout(SECONDS), sidecar_of(phone.device, SYSTEM_CLOCK) as sidecar:
         await linked(phone, sidecar)
+    async with again(phone) as made:
+        yield made
+
+
+@asynccontextmanager
+async def again(phone: Phone) -> AsyncIterator[tuple[RecordingInbox, asyncio.Task[None]]]:
+    """Run the channel of a device that is linked."""
     inbox = RecordingInbox()
     node = Path(phone.device.node).parent
     channel = LinkedChannel("me", data=phone.data, url=phone.url, clock=SYSTEM_CLOCK, path=str(node))
@@ -125,7 +150,7 @@ async def running(phone: Phone) -> AsyncIterator[tuple[RecordingInbox, asyncio.T
 async def test_a_scanned_code_links_the_device_and_its_login_lasts(phone: Phone) -> None:
     async with asyncio.timeout(SECONDS), sidecar_of(phone.device, SYSTEM_CLOCK) as sidecar:
         assert await linked(phone, sidecar) == Opened(OURS)
-    steps = [event for event in phone.said if "port" not in event]
+    steps = [event for event in phone.said if {"port", "left"}.isdisjoint(event)]
     assert steps[:4] == [
         {"login": "new"},
         {"scanned": "ref-one"},
@@ -158,6 +183,25 @@ async def test_the_setup_shows_the_code_and_says_when_it_was_scanned(phone: Phon
     kept = [file for file in (tmp_path / "whatsapp" / "devices").rglob("*") if file.is_file()]
     assert any(secret in file.read_text() for file in kept), "the login is there"
     assert all(file.stat().st_mode & 0o077 == 0 for file in kept), "for nobody else to read"
+
+
+async def test_a_program_that_is_killed_leaves_no_device_and_no_message_behind(phone: Phone) -> None:
+    async with asyncio.timeout(SECONDS), sidecar_of(phone.device, SYSTEM_CLOCK) as sidecar:
+        await linked(phone, sidecar)
+    node = str(Path(phone.device.node).parent)
+    words = ("-c", _STUCK, str(phone.data), phone.url, node)
+    async with started(sys.executable, *words, folder=ROOT, HOME=str(phone.data)) as child:
+        assert child.stdout is not None
+        await eventually(lambda: phone.said.count({"login": 15550000000}) == 2, SECONDS)
+        phone.tells({"conversation": "remember me"})
+        async with asyncio.timeout(SECONDS):
+            assert await child.stdout.readline() == b"claiming\n"
+        child.kill()
+        await child.wait()
+        await eventually(lambda: phone.said[-1] == {"left": True}, SECONDS)
+    async with again(phone) as (inbox, _):
+        (found,) = await heard(inbox, 1)
+    assert found.text == "remember me"
 
 
 # -- what a device is told ---------------------------------------------------------------------------------------------

@@ -100,6 +100,7 @@ class Link {
   constructor(socket) {
     this.socket = socket;
     this.turn = Promise.resolve();
+    socket.on("close", () => say({ left: true }));
     socket.on("message", (data) => {
       this.turn = this.turn.then(() => this.read(data)).catch((error) => say({ fault: String(error) }));
     });
