@@ -90,7 +90,7 @@ async def test_what_a_killed_process_owed_goes_out_when_its_message_comes_again(
     chat = ChatKey("qq", "bot", "bob")
     async with Line(fake, kept).started() as line:
         await line.says()
-        await eventually(lambda: "session" in kept.values)
+        await eventually(lambda: b'"seq":2' in kept.values["session"])
         target = ReplyTarget(chat, str(Route(Place.USER, "bob", str(event["id"]))))
         assert await line.channel.send(target, "not run, send it again") == Kept()
     await fake.deliver(event)
