@@ -21,7 +21,7 @@ import platformdirs
 from bridges.config_error import ConfigError, Wrong, explain
 from bridges.ids import can_match
 from bridges.listen import Listen
-from bridges.secret import Places, Secret, secrets_in
+from bridges.secret import Places, Secret, read_file, secrets_in
 from commands.folders import is_absolute
 from harness_client.address import Address
 from i18n import Key, Language
@@ -348,8 +348,7 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
     """Read the file at its place (:func:`locate`); only the platform's own may be absent. Raises ConfigError."""
     file = locate(path, environ)
     try:
-        with file.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+        data = read_file(file, MAX_BYTES)
     except FileNotFoundError as error:
         if file == _default():
             return Config()
@@ -366,16 +365,20 @@ def _default() -> Path:
 def parse(data: bytes, places: Places, *, name: str = APP) -> Config:
     """Read the bytes of a file; relative paths start at ``places.folder``. Raises ConfigError."""
     try:
+        return msgspec.convert(tree_of(data, name), Config, dec_hook=_Decoder(places))
+    except msgspec.ValidationError as error:
+        raise explain(error) from None
+
+
+def tree_of(data: bytes, name: str) -> dict[str, object]:
+    """Return what the bytes of a file say, whatever it is worth. Raises ConfigError, which calls it ``name``."""
+    try:
         if len(data) > MAX_BYTES:
             raise ConfigError(name, Key.CONFIG_UNREADABLE, reason=f"> {MAX_BYTES} bytes")
-        tree = tomllib.loads(data.decode())
+        return tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, a number or a nesting beyond measure
         place = re.search(r"\(at ([^()]*)\)$", str(error))
         raise ConfigError(name, Key.CONFIG_SYNTAX, place=place[1] if place else type(error).__name__) from None
-    try:
-        return msgspec.convert(tree, Config, dec_hook=_Decoder(places))
-    except msgspec.ValidationError as error:
-        raise explain(error) from None
 
 
 class _Decoder:

@@ -21,7 +21,7 @@ LONGEST_FUNCTION = 50
 SUPERVISORS = {
     "bridges/bot.py": "one message's work: whatever escapes it becomes a reply with a reference",
     "bridges/cli/smoking/simulated.py": "one case on a simulated platform: whatever it raises is its verdict",
-    "bridges/cli/examination/platforms.py": "one platform looked at: whatever its SDK raises is a finding, others go on",
+    "bridges/cli/examination/platforms.py": "one platform looked at: whatever its SDK raises is a finding",
     "bridges/delivery.py": "one send: whatever escapes a channel leaves open whether the message arrived",
     "bridges/feishu/sdk.py": "one bot's link in the process of the SDK: whatever ends it is reported, the others go on",
     "bridges/serve.py": "one bot: its failure never stops another",

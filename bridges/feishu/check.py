@@ -14,7 +14,7 @@ NEEDED: Final = {
     "im:message.p2p_msg:readonly": {"im:message.p2p_msg", "im:message", "im:message:readonly"},
     "im:message.group_at_msg:readonly": {"im:message.group_at_msg", "im:message.group_msg", "im:message"},
     "im:message:send_as_bot": {"im:message", "im:message:send"},
-    "im:resource": {"im:resource:upload", "im:message"},
+    "im:resource": {"im:message", "im:message:readonly", "im:message.history:readonly"},
     "cardkit:card:write": {"cardkit:card"},
 }
 """A scope, and wider ones that hold it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from bridges.cli.setup.person import Missing, Person, whoever_is_there
 from bridges.cli.setup.store import Changed, Existing, Plan
 from bridges.cli.setup.telling import tell
 from bridges.cli.setup.toml import CannotExtend, extended, written
-from bridges.config import Config, environment, locate, parse
+from bridges.config import Config, environment, locate, parse, tree_of
 from bridges.config_error import ConfigError
 from bridges.log import Redactor, logging_to
 from bridges.secret import Places
@@ -84,17 +83,12 @@ def _language(options: Options, person: Person, guessed: Language, old: Existing
     if options.language:
         return Language(options.language)
     try:
-        return Language(str(_tree(old)["language"]))
-    except (KeyError, ValueError):  # also a file that is no TOML
+        return Language(str(tree_of(old.data if old else b"", "")["language"]))
+    except (KeyError, ValueError, ConfigError):
         pass
     question = " / ".join(Words(language)(Key.INIT_LANGUAGE) for language in Language)
     answer = person.ask(f"{question} (zh, en)", "--language", default=guessed.value)
     return Language.of(answer)
-
-
-def _tree(old: Existing | None) -> Tree:
-    """Return what the file says. Raises ValueError."""
-    return tomllib.loads(old.data.decode()) if old else {}
 
 
 def _worded(error: Exception, path: Path, words: Words) -> str:
@@ -146,10 +140,7 @@ class _Session:
         """Return what stays of the file, and whether it stays at all. Raises Left, ConfigError, CannotExtend."""
         if old is None or self.options.force:
             return {}, False
-        try:
-            tree = _tree(old)
-        except ValueError:
-            raise ConfigError(str(self.path), Key.CONFIG_SYNTAX, place="?") from None
+        tree = tree_of(old.data, str(self.path))
         if self.person.present:
             question = self.words(Key.INIT_EXISTS, path=self.path, count=len(_names(tree)))
             match self.person.choose(question, "", "arq", "a"):

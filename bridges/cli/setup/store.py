@@ -51,7 +51,7 @@ class Existing:
     def read(cls, path: Path) -> Existing | None:
         """Read a file, following links; None when there is none. Raises OSError."""
         try:
-            with path.open("rb") as file:
+            with open(path, "rb", opener=_without_waiting) as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
                     raise OSError("not a file")
@@ -160,6 +160,11 @@ def _with_files(plan: Plan, secrets: _Secrets) -> tuple[Given | None, list[Draft
             if isinstance(value, Hidden):
                 bots[index] = bots[index].kept(key, secrets.keep(f"{bot.name}-{key}", value.text))
     return harness, bots
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file, also a pipe that nobody writes to."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _holds(path: Path, data: bytes) -> bool:
