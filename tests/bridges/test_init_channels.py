@@ -7,11 +7,16 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import get_args, get_type_hints
 
+import pytest
+
 from bridges.cli.channel_names import NAMES
 from bridges.cli.setup.fields import KINDS
 from bridges.config import AnyBot, load
-from tests.bridges.test_init import init
-from tests.fakes import dingtalk, feishu, qq, wecom, whatsapp
+from bridges.weixin.account import Accounts
+from i18n import Key
+from tests.bridges.chat_process import on_terminal
+from tests.bridges.test_init import EN, answer, ended, init
+from tests.fakes import dingtalk, feishu, qq, wecom, weixin, whatsapp
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.slack import FakeSlack
 from tests.fakes.telegram import FakeTelegram
@@ -83,3 +88,25 @@ def test_what_is_asked_is_what_the_file_takes() -> None:
     assert set(KINDS) == set(NAMES) == set(tables)
     for channel, kind in KINDS.items():
         assert all(field.secret == ("Secret" in str(tables[channel][field.key])) for field in kind.fields), channel
+
+
+@pytest.mark.parametrize("scanned", [True, False])
+async def test_weixin_is_logged_in_at_once_where_a_person_likes(scanned: bool, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    async with weixin.FakeWeixin() as fake:
+        fake.logins.append(
+            {
+                "status": "confirmed", "bot_token": "token-fake", "ilink_bot_id": "bot-9@im.bot",
+                "ilink_user_id": "me@im.wechat",
+            } if scanned else {"status": "confirmed"}
+        )  # fmt: skip
+        options = ("--config", str(file), "--language", "en", "--channel", "weixin", "--endpoint", f"api={fake.url}")
+        async with on_terminal(tmp_path, "init", *options, "--harness", "", "--pairing") as screen:
+            await answer(screen, "[weixin]", "")
+            await answer(screen, EN(Key.INIT_LOG_IN_NOW), "")
+            shown = await screen.until("harness-im run --config")
+            assert await ended(screen) == 0
+    assert ("harness-im login weixin" in shown) is not scanned
+    account = Accounts(tmp_path / ".local" / "share" / "harness-im").find(None)
+    assert (account is not None) is scanned
+    assert [bot.name for bot in load(file, {}).bots] == ["weixin"], "the file stays, whatever comes of the login"
