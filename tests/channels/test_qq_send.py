@@ -94,8 +94,9 @@ async def test_what_a_killed_process_owed_goes_out_when_its_message_comes_again(
         target = ReplyTarget(chat, str(Route(Place.USER, "bob", str(event["id"]))))
         assert await line.channel.send(target, "not run, send it again") == Kept()
     await fake.deliver(event)
-    async with Line(fake, kept).started() as line:
-        line.inbox.answers.append(Acceptance.DUPLICATE)
+    second = Line(fake, kept)
+    second.inbox.answers.append(Acceptance.DUPLICATE)
+    async with second.started():
         await eventually(lambda: fake.texts("bob") == ["not run, send it again"])
 
 
