@@ -13,8 +13,9 @@ FROM python:${PYTHON}-slim AS build
 WORKDIR /src
 RUN python -m venv --without-pip /opt/harness-im
 COPY requirements/service.txt requirements/
-RUN --mount=type=cache,target=/root/.cache/pip \
-    pip --python /opt/harness-im/bin/python install --require-hashes --requirement requirements/service.txt
+RUN --mount=type=cache,target=/var/cache/pip \
+    pip --cache-dir /var/cache/pip --python /opt/harness-im/bin/python install \
+        --require-hashes --requirement requirements/service.txt
 COPY LICENSE README.md pyproject.toml ./
 COPY archive archive
 COPY bridges bridges
