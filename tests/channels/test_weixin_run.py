@@ -265,12 +265,15 @@ async def test_a_process_that_was_killed_after_the_claim_loses_neither_token_nor
         for number in range(REPLIES + 1):
             await line.send(message, str(number))
     fake.says(ALICE, "two")
-    async with line_on(fake, kept) as line:
-        line.inbox.answers.append(Acceptance.DUPLICATE)  # as claimed by a process that got no further
-        (again,) = await line.inbox.heard()
-        await eventually(lambda: len(fake.sent) == REPLIES + 1)
-        assert fake.sent[-1].token == f"context-{again.id}"
-        assert again.id.encode() in kept.values[f"peer:{ACCOUNT}:{ALICE}"]
+    line = Line(fake, kept)
+    line.inbox.answers.append(Acceptance.DUPLICATE)  # as claimed by a process that got no further
+    await line.start()
+    (again,) = await line.inbox.heard()
+    await eventually(lambda: len(fake.sent) == REPLIES + 1)
+    assert fake.sent[-1].token == f"context-{again.id}"
+    assert again.id.encode() in kept.values[f"peer:{ACCOUNT}:{ALICE}"]
+    await line.stop()
+    await line.channel.close()
 
 
 async def test_a_message_that_could_not_be_claimed_keeps_its_token_when_it_comes_again(fake: FakeWeixin) -> None:
