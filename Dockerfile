@@ -1,6 +1,6 @@
 # The program with all channels, without a Harness: the configuration names one, for example of this machine.
 #
-#   docker build --tag harness-im .
+#   docker build -t harness-im .
 #   docker run --name harness-im --init --network host --read-only --tmpfs /tmp --cap-drop ALL \
 #       --mount type=volume,source=harness-im,target=/var/lib/harness-im \
 #       --mount type=bind,source=/etc/harness-im,target=/etc/harness-im,readonly harness-im
