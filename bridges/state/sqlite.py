@@ -20,8 +20,8 @@ from bridges.state.turns import SqliteTurns, write_turn
 from commands.model import SenderId
 from harness_client.clock import SYSTEM_CLOCK, Clock
 
-CLAIM_SECONDS: Final = 24 * 3600.0
-"""How long a claim is kept; platforms deliver again for up to 8 hours."""
+CLAIM_SECONDS: Final = 8 * 24 * 3600.0
+"""How long a claim is kept; a platform delivers again for up to 7 days (WhatsApp), most of them for hours."""
 
 CLAIMS_PRUNED: Final = 32
 """Old claims forgotten with each new one: more than come in, so the table shrinks back, and a bounded delay."""

@@ -22,7 +22,7 @@ MOST: Final = 100
 """Messages of one chat, the newest; one call gives no more."""
 
 DAY_SECONDS: Final = 86_400.0
-"""What is older is not answered any more."""
+"""What is older is not answered any more. Claims are kept for longer, so nothing that was read twice runs twice."""
 
 AT_ONCE: Final = 8
 """Chats that are read at the same time."""

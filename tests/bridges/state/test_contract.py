@@ -224,9 +224,9 @@ async def test_events_of_two_bots_are_two_events(state: State) -> None:
 
 async def test_claims_outlast_every_redelivery_and_are_forgotten_in_the_end(state: State, clock: FakeClock) -> None:
     await state.claims.claim(OPS, EVENT)
-    await clock.advance(8 * 3600)
+    await clock.advance(7 * 24 * 3600)
     assert not await state.claims.claim(OPS, EVENT)
-    await clock.advance(20 * 3600)
+    await clock.advance(2 * 24 * 3600)
     assert await state.claims.claim(OPS, EVENT)
 
 
