@@ -396,3 +396,11 @@ async def test_a_login_that_ends_between_two_pages_stops_the_second(fake: FakeWe
     assert texts(fake) == ["one"]
     assert fake.count("sendmessage") == 3, "once more, and no third time"
     await delivery.close(0)
+
+
+async def test_the_pace_is_no_faster_than_the_platform_bears(line: Line) -> None:
+    """Known of the platform: about ten replies to a message, three in a second are too many, a rest helps."""
+    assert REPLIES < 10
+    assert GAP_SECONDS >= 1.5
+    assert REST_SECONDS >= 30
+    assert line.channel.limits.text <= 2_000
