@@ -187,7 +187,8 @@ def head(error: SlackApiError) -> tuple[int, dict[str, str]]:
 def _refused(status: int, code: str, wait: str | None) -> SendOutcome:
     if status == 429 or code in _TOO_FAST:
         return RetryAfter(_seconds(wait))
-    outcome = NotSent.UNKNOWN if status >= 500 else _OUTCOMES.get(code, NotSent.REJECTED)
+    no_verdict = status >= 500 or (status < 300 and not code)  # a page of something in between, or half an answer
+    outcome = NotSent.UNKNOWN if no_verdict else _OUTCOMES.get(code, NotSent.REJECTED)
     structlog.get_logger(__name__).warning("not sent", status=status, code=code[:40], outcome=outcome)
     return outcome
 

@@ -1,8 +1,8 @@
 """Telegram: a bot of @BotFather, over the Bot API's long polls.
 
 An update is confirmed by the next poll, so only after ``inbox.accept`` returned: what a crash swallows is delivered
-again. No poll ever starts from a stored offset, because update ids start anew after a quiet week and one above them
-would confirm messages nobody read. The SDK is loaded when the bot first runs.
+again. No offset is kept longer than there is something to confirm, let alone stored: update ids start anew after a
+quiet week, and one above them would confirm messages nobody read. The SDK is loaded when the bot first runs.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ class TelegramChannel:
                 message = read(update.body, me, self._name)
                 if message is not None:
                     await inbox.accept(message)
-                offset = max(offset or 0, update.id + 1)
+                offset = update.id + 1
+            if not updates:
+                offset = None  # all is confirmed
 
     async def _opened(self) -> BotApi:
         if self._api is None:

@@ -50,10 +50,18 @@ class NotingClock(FakeClock):
     def __init__(self) -> None:
         super().__init__()
         self.naps: list[float] = []
+        self._noted = asyncio.Event()
 
     async def sleep(self, seconds: float) -> None:
         self.naps.append(seconds)
+        self._noted.set()
         await super().sleep(seconds)
+
+    async def napping(self, count: int) -> None:
+        """Wait until somebody has asked so many times."""
+        while len(self.naps) < count:
+            self._noted.clear()
+            await self._noted.wait()
 
 
 class MemoryCursors:

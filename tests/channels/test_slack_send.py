@@ -25,7 +25,7 @@ from bridges.message import (
 )
 from bridges.split import split_lossless
 from bridges.text.slack import EDIT_SECONDS, EditQueue, SlackChannel
-from bridges.text.slack_api import UNNAMED_WAIT, UNREACHED_SECONDS, SlackApi
+from bridges.text.slack_api import LOOKUP_SECONDS, UNNAMED_WAIT, UNREACHED_SECONDS, SlackApi
 from tests.channels.around import RecordingInbox
 from tests.channels.slack import channel_at, connected, place, running
 from tests.fakes.clock import FakeClock
@@ -85,6 +85,10 @@ OUTCOMES: list[tuple[How, SendOutcome]] = [
     ({"error": "internal_error"}, NotSent.UNKNOWN),
     ({"error": "fatal_error", "status": 500}, NotSent.UNKNOWN),
     ({"status": 503}, NotSent.UNKNOWN),
+    ({"page": "<html>Welcome</html>", "effect": True}, NotSent.UNKNOWN),
+    ({"page": "[]", "effect": True}, NotSent.UNKNOWN),
+    ({"page": '{"ok": tr', "effect": True}, NotSent.UNKNOWN),
+    ({"page": '{"ok": true}', "effect": True}, Sent(None)),
     ({"drop": True}, NotSent.UNKNOWN),
     ({"drop": True, "effect": True}, NotSent.UNKNOWN),
 ]
@@ -254,6 +258,23 @@ async def test_when_nobody_can_say_whose_chat_it_is_it_is_a_group(fake: FakeSlac
         await fake.taken(await fake.pick("/history"))
         await fake.taken(await fake.pick("/history"))
     assert [message.kind for message in inbox.messages] == ["group", "direct"]
+
+
+@pytest.mark.parametrize(
+    "how", [How(hold=asyncio.Event()), How(status=200, page='{"ok": true, "channel": []}')], ids=str
+)
+async def test_a_question_whose_chat_it_is_holds_up_no_acknowledgement(
+    fake: FakeSlack, monkeypatch: pytest.MonkeyPatch, how: How
+) -> None:
+    inbox, channel = RecordingInbox(), channel_at(fake)
+    async with running(channel, inbox):
+        api = channel._api
+        assert api is not None
+        assert api._lookups.timeout == LOOKUP_SECONDS <= 2, "Slack waits 3 seconds"
+        monkeypatch.setattr(api._lookups, "timeout", 0.05)
+        fake.fail("conversations.info", **how)
+        await fake.taken(await fake.pick("/history"))
+    assert [message.kind for message in inbox.messages] == ["group"]
 
 
 async def test_a_chat_that_was_written_in_needs_no_question(fake: FakeSlack) -> None:

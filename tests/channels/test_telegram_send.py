@@ -183,6 +183,9 @@ async def test_an_edit_replaces_the_text_and_may_change_nothing(fake: FakeTelegr
     for text in ("Hello", "Hello"):
         assert await channel.edit(place(), sent.id, text) == sent
     assert fake.said[0].texts == ["Hel", "Hello"]
+    shown = next(call.params for call in fake.calls if call.method == "editmessagetext")
+    assert shown["link_preview_options"] == '{"is_disabled": true}'
+    assert "parse_mode" not in shown
     assert await channel.edit(place(), SentId("9999"), "x") is NotSent.REJECTED
 
 

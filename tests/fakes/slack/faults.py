@@ -13,6 +13,7 @@ class How(TypedDict, total=False):
     error: str
     status: int
     headers: dict[str, str]
+    page: str
     effect: bool
     drop: bool
     hold: asyncio.Event
@@ -24,15 +25,16 @@ class How(TypedDict, total=False):
 class Fault:
     """Spoils calls of ``method``: the first ``after`` pass, then ``times`` are spoilt (None: all).
 
-    ``error`` is Slack's word for a refusal; without one a ``status`` from 500 on comes as a page of HTML. ``effect``
-    lets the call do its work first; ``drop`` cuts the connection instead of an answer; ``hold`` answers nothing until
-    it is set.
+    ``error`` is Slack's word for a refusal; without one a ``status`` other than 200 comes as a page of HTML, and a
+    ``page`` comes as it is. ``effect`` lets the call do its work first; ``drop`` cuts the connection instead of an
+    answer; ``hold`` answers nothing until it is set.
     """
 
     method: str
     error: str = ""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
+    page: str | None = None
     effect: bool = False
     drop: bool = False
     hold: asyncio.Event | None = None

@@ -204,6 +204,9 @@ class FakeSlack:
         if fault.error:
             body = {"ok": False, "error": fault.error}
             return web.json_response(body, status=fault.status, headers=fault.headers)
+        if fault.page is not None:
+            kind = "text/html" if fault.page.startswith("<") else "application/json"
+            return web.Response(status=fault.status, text=fault.page, content_type=kind, headers=fault.headers)
         if fault.status != 200:
             page = "<html><h1>Something went wrong</h1></html>"
             return web.Response(status=fault.status, text=page, content_type="text/html", headers=fault.headers)

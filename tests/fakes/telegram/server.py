@@ -71,6 +71,8 @@ class FakeTelegram:
         self.me: Obj = {}
         """What getMe says otherwise than usual."""
         self.pending: list[Obj] = []
+        self.longest_poll = 60.0
+        """Seconds after which a poll is answered, however long it would like to be held."""
         self.shuffle = False
         """Whether a poll hands its updates out in the wrong order."""
         self._faults: list[Fault] = []
@@ -220,7 +222,7 @@ class FakeTelegram:
         poll = self._polls
         await self._tell()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout), self._changed:
+            async with asyncio.timeout(min(timeout, self.longest_poll)), self._changed:
                 await self._changed.wait_for(lambda: self.pending or self._polls != poll)
         if self._polls != poll:
             raise Refusal(409, "Conflict: terminated by other getUpdates request; make sure that only one bot runs")
