@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bridges.message import Acceptance
+from bridges.text import discord_gateway
 from bridges.text.discord_missed import CATCH_UP_SECONDS, MOST
 from bridges.text.discord_seen import REMEMBERED, Seen
 from harness_client.clock import SYSTEM_CLOCK, Clock
@@ -126,6 +127,24 @@ async def test_a_mention_in_a_channel_and_what_is_said_in_a_thread_of_ours_are_r
     assert texts(inbox) == ["hello", "again", "and then?"]
     assert inbox.messages[1].chat.chat == inbox.messages[1].id, "it gets a thread of its own"
     assert inbox.messages[2].chat == first.chat
+
+
+async def test_nothing_is_read_before_the_session_has_told_of_its_servers(
+    fake: FakeDiscord, bot: Bot, inbox: RecordingInbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its server nobody knows whether a thread may be opened."""
+    monkeypatch.setattr(discord_gateway, "SETTLED_SECONDS", 2.0)
+    await bot.hears(f"<@{ME}> hello", where=GENERAL)
+    await bot.writes(f"<@{ME}> again", where=GENERAL)
+    fake.gateway.hold_guild = asyncio.Event()
+    channel = channel_at(fake, cursors=bot.cursors)
+    async with running(channel, inbox):
+        for _ in range(3):
+            await channel.typing(place())
+        fake.gateway.hold_guild.set()
+        await inbox.heard(2)
+    await channel.close()
+    assert inbox.messages[1].chat.chat == inbox.messages[1].id, "it gets a thread of its own"
 
 
 async def test_nothing_is_asked_where_nothing_is_new(fake: FakeDiscord, bot: Bot) -> None:

@@ -42,6 +42,8 @@ class FakeGateway:
         """The last message of each channel of the server."""
         self.tells_guild = True
         """Whether a session hears of the server; without it every channel is unknown to the client."""
+        self.hold_guild: asyncio.Event | None = None
+        """What a new session waits for before it hears of the server."""
         self.content_intent = True
         """Whether the developer portal grants the message content."""
         self.resume_at = "/"
