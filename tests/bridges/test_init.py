@@ -217,6 +217,15 @@ async def test_a_file_is_replaced_only_when_a_person_says_so_twice(
     assert (file.read_text() == 'language = "en"\n') is stays
 
 
+async def test_a_person_is_not_asked_again_for_what_an_option_says(file: Path, tmp_path: Path) -> None:
+    options = ("--config", str(file), "--channel", "weixin", "--harness", "", "--endpoint", "api=nowhere", "--pairing")
+    async with on_terminal(tmp_path, "init", "--language", "en", *options) as screen:
+        await answer(screen, "[weixin]", "")
+        assert await ended(screen) == 2
+        await screen.until("bot[0].endpoints.api")
+    assert not file.parent.exists()
+
+
 # -- told by options ---------------------------------------------------------------------------------------------------
 
 
@@ -245,6 +254,7 @@ async def test_what_is_missing_is_named(without: str, named: str, file: Path) ->
     ("options", "said"),
     [
         (("--channel", "telegram", "--set", "token=1:secret"), EN(Key.INIT_IN_THE_OPEN, field="token")),
+        (("--channel", "telegram", "--set", "token=env"), EN(Key.INIT_IN_THE_OPEN, field="token")),
         (("--channel", "telegram", "--set", "app_id=1"), "app_id"),
         (("--channel", "telegram", "--set", "token"), EN(Key.INIT_MALFORMED, flag="--set")),
         ((*GOOD, "--endpoint", "api"), EN(Key.INIT_MALFORMED, flag="--endpoint")),

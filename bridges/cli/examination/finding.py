@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class Check(StrEnum):
@@ -26,6 +27,10 @@ class Level(StrEnum):
     OK = "ok"
     NOTE = "note"
     WRONG = "wrong"
+
+
+MARKS: Final = {Level.OK: "✓", Level.NOTE: "·", Level.WRONG: "✗"}
+"""How a level looks at the beginning of a line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Final
 import click
 
 from bridges.cli.examination import files, network, packages, platforms
-from bridges.cli.examination.finding import Check, Finding, Level
+from bridges.cli.examination.finding import MARKS, Check, Finding, Level
 from bridges.cli.table import rendered
 from bridges.config import Config, environment, load, locate
 from bridges.config_error import ConfigError
@@ -24,7 +24,6 @@ from commands.cleaning import one_line
 from harness_client.clock import SYSTEM_CLOCK
 from i18n import Key, Language, Words
 
-_MARKS: Final = {Level.OK: "✓", Level.NOTE: "·", Level.WRONG: "✗"}
 _NAMES: Final = {
     Check.INSTALLATION: Key.DOCTOR_INSTALLATION,
     Check.CONFIGURATION: Key.DOCTOR_CONFIGURATION,
@@ -100,8 +99,7 @@ def _as_json(findings: Sequence[Finding]) -> str:
 def _as_table(findings: Sequence[Finding], words: Words) -> str:
     headings = ["", words(Key.DOCTOR_CHECK), words(Key.DOCTOR_SUBJECT), words(Key.DOCTOR_FOUND)]
     rows = [
-        [_MARKS[each.level], words(_NAMES[each.check]), one_line(each.subject), one_line(each.text)]
-        for each in findings
+        [MARKS[each.level], words(_NAMES[each.check]), one_line(each.subject), one_line(each.text)] for each in findings
     ]
     wrong = _wrong(findings)
     end = words(Key.DOCTOR_WRONG, count=wrong) if wrong else words(Key.DOCTOR_WELL)

@@ -60,7 +60,7 @@ class Draft:
         return replace(self, values={**self.values, key: Reference("file", str(path))})
 
     def text(self) -> str:
-        """Return its table. Raises UnicodeEncodeError for a surrogate, which no file can hold."""
+        """Return its table."""
         head: dict[str, Value] = {"name": self.name, "channel": self.channel}
         access: dict[str, Value] = {"direct": "pairing"}
         if self.owners:

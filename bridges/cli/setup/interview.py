@@ -8,13 +8,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import Final
 
 import click
 
 from bridges.cli.channel_names import NAMES
 from bridges.cli.examination import packages
-from bridges.cli.examination.finding import Finding, Level
+from bridges.cli.examination.finding import MARKS, Finding, Level
 from bridges.cli.examination.platforms import look, surroundings, told
 from bridges.cli.setup.draft import Draft, Given, given
 from bridges.cli.setup.fields import KINDS, Field, Kind
@@ -27,8 +26,6 @@ from bridges.secret import Places
 from commands.cleaning import one_line
 from harness_client.clock import Clock
 from i18n import Key, Words
-
-MARKS: Final = {Level.OK: "✓", Level.NOTE: "·", Level.WRONG: "✗"}
 
 
 class Wrong(Exception):
@@ -94,12 +91,12 @@ class Interview:
     def read(self, text: Callable[[], str]) -> Config | None:
         """Return what a text of the file means, its secrets hidden from now on; None when it must be asked anew.
 
-        Raises ConfigError, UnicodeError where nobody can be asked.
+        Raises ConfigError, UnicodeError where nobody can be asked, or an option said it.
         """
         try:
             config = parse(text().encode(), self.places)
         except (ConfigError, UnicodeError) as error:
-            if not self.person.present:
+            if not self.person.present or self._said_by_options(error):
                 raise
             click.echo(problem_in(error, self.words))
             return None
@@ -107,22 +104,25 @@ class Interview:
             self.redact.hide(secret)
         return config
 
+    def _said_by_options(self, error: ConfigError | UnicodeError) -> bool:
+        """Whether asking again would not help: these come from the command line each time."""
+        path = error.path if isinstance(error, ConfigError) else ""
+        return "endpoints" in path or ("owners" in path and bool(self.options.owners))
+
     # -- questions ---------------------------------------------------------------------------------------------------
 
     def _channel(self) -> str:
         if self.options.channel:
             return self.options.channel
-        names = list(KINDS)
+        numbered = {str(number): name for number, name in enumerate(KINDS, 1)}
         if self.person.present:
             click.echo("\n" + self.words(Key.INIT_CHANNELS))
-            for number, name in enumerate(names, 1):
+            for number, name in numbered.items():
                 click.echo(f"  {number}  {name:<10}{self.words(NAMES[name])}")
         while True:
-            answer = self.person.ask(self.words(Key.INIT_CHANNEL), "--channel")
-            if answer.isascii() and answer.isdigit() and 0 < int(answer[:4]) <= len(names):
-                return names[int(answer[:4]) - 1]
-            if answer.lower() in KINDS:
-                return answer.lower()
+            answer = self.person.ask(self.words(Key.INIT_CHANNEL), "--channel").lower()
+            if (channel := numbered.get(answer, answer)) in KINDS:
+                return channel
             click.echo(self.words(Key.INIT_NO_CHANNEL))
 
     def _name(self, channel: str, taken: Collection[str]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridges.cli.channel_names import NAMES
+from bridges.cli.setup.draft import Reference, given
 from bridges.cli.setup.fields import KINDS
 from i18n import Key, Words
 
@@ -45,14 +46,14 @@ class Options:
             if field is None:
                 known = ", ".join(field.key for field in kind.fields) or "-"
                 raise BadOption(Key.INIT_NO_FIELD, channel=words(NAMES[channel]), field=key, known=known)
-            if field.secret and value != "-" and value.partition(":")[0] not in {"env", "file"}:
+            if field.secret and value != "-" and not isinstance(given(value, secret=True, folder=Path()), Reference):
                 raise BadOption(Key.INIT_IN_THE_OPEN, field=key)
         return found
 
 
-def pairs(flag: str, given: tuple[str, ...]) -> dict[str, str]:
+def pairs(flag: str, options: tuple[str, ...]) -> dict[str, str]:
     """Read ``NAME=VALUE`` options. Raises BadOption."""
-    split = [each.partition("=") for each in given]
+    split = [each.partition("=") for each in options]
     if not all(name and sign for name, sign, _ in split):
         raise BadOption(Key.INIT_MALFORMED, flag=flag)
     return {name: value.strip() for name, _, value in split}
