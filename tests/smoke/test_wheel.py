@@ -69,7 +69,7 @@ def test_the_acceptance_runs_from_it_on_all_nine_channels(program: Path, tmp_pat
     where = do(
         program.with_name("python"),
         "-c",
-        "import bridges, tests; print(bridges.__file__, tests.__file__)",
+        "import bridges, tests.contract as shipped; print(bridges.__file__, shipped.__file__)",
         folder=tmp_path,
     )
     assert str(ROOT) not in where

@@ -131,13 +131,13 @@ class Live:
         click.echo(self.words(Key.RUN_STOPPED, bot=health.bot, error=health.error or ""))
         missing = health.why is Stop.NOT_INSTALLED
         rest = not_done(Why.NOT_INSTALLED if missing else Why.NOT_CONNECTED)
-        for item in (Item.CONNECT, *STEPS, Item.STRANGER, Item.ECHO):
+        for item in (Item.CONNECT, *_doable(bot), Item.STRANGER, Item.ECHO):
             wrong = item is Item.CONNECT and not missing
             self._note(bot, item, failed(Why.NOT_CONNECTED, health.why) if wrong else rest)
 
     async def _steps(self, bot: AnyBot, walk: Walk, served: ServedBot, policies: Policies) -> None:
         steps: dict[Item, Callable[[], Awaitable[Result]]] = {
-            **{item: partial(walk.step, asks) for item, asks in STEPS.items()},
+            **{item: partial(walk.step, STEPS[item]) for item in _doable(bot)},
             Item.STRANGER: partial(_stranger, walk, policies, served.health.bot),
             Item.ECHO: walk.echo,
             Item.DUPLICATE: walk.duplicates,
@@ -145,8 +145,6 @@ class Live:
         for item, step in steps.items():
             if self.flow.stopped:
                 return
-            if item is Item.GROUP and bot.channel in NO_GROUPS:
-                continue
             result = await step()
             if result.why is Why.TIMED_OUT and served.health.link is not Link.UP:
                 result = not_done(Why.NOT_CONNECTED)
@@ -160,6 +158,11 @@ class Live:
         elif item is not Item.DUPLICATE:
             told = self.words(REASONS[result.why] if result.why else ITEMS[item])
             click.echo(f"{MARKS[result.verdict]} {told}")
+
+
+def _doable(bot: AnyBot) -> list[Item]:
+    """Return the steps that this channel has."""
+    return [item for item in STEPS if not (item is Item.GROUP and bot.channel in NO_GROUPS)]
 
 
 async def _stranger(walk: Walk, policies: Policies, key: BotKey) -> Result:

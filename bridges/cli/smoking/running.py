@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -25,6 +25,7 @@ from bridges.command_desk import VERSION
 from bridges.config import Config, environment, load, locate
 from bridges.config_error import ConfigError
 from bridges.log import Redactor, logging_to
+from bridges.noting import STALE_SECONDS
 from bridges.race import beside, first_of
 from bridges.state import StateError, Trouble, open_state
 from bridges.terminal.script import lines_of
@@ -34,6 +35,9 @@ from harness_client.errors import HarnessError
 from i18n import Key, Language, Words
 
 MISUSED: Final = 2
+
+STOP_SECONDS: Final = 15.0
+"""What a run that is stopped may take: a bot drains for 5 and closes its link in 5 more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +73,7 @@ class _Run:
         self.paper.save(self.record, self.words)
 
 
-_Work = Callable[[], Awaitable[None]]
+_Work = Callable[[], Coroutine[object, object, None]]
 
 
 def smoke(options: Options) -> int:
@@ -99,7 +103,6 @@ def smoke(options: Options) -> int:
 def _carry_out(run: _Run, work: _Work) -> int:
     words, record = run.words, run.record
     run.save()
-    click.echo(promise(record, words))
     log = os.open(run.paper.log, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(log, "w", encoding="utf-8") as stream, logging_to(stream, run.redact):
         problem = asyncio.run(_until_over(run, work))
@@ -119,9 +122,10 @@ async def _until_over(run: _Run, work: _Work) -> str | None:
     """Do the work until it is done or somebody ends it; return why it could not begin, in words."""
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, run.flow.stop)
+    click.echo(promise(run.record, run.words))  # from here on Ctrl-C ends with a report
     address = run.config.harness.address
     try:
-        await work()
+        await first_of(work(), _overdue(run.flow))
     except StateError as error:
         running = await _running(run.config) if error.trouble is Trouble.LOCKED else None
         return run.words(Key.SMOKE_RUNS, pid=running) if running else worded(error, run.words)
@@ -130,11 +134,17 @@ async def _until_over(run: _Run, work: _Work) -> str | None:
     return None
 
 
+async def _overdue(flow: Flow) -> None:
+    """Wait until a run that was stopped has had its time to end in order."""
+    await flow.until_stopped()
+    await SYSTEM_CLOCK.sleep(STOP_SECONDS)
+
+
 async def _running(config: Config) -> int | None:
     """Return the process that serves the bots of this state, by its own last note."""
     async with open_state(config.state.path, alongside=True) as state:
         latest = max(await state.healths.noted(), key=lambda note: note.at, default=None)
-    return latest.pid if latest else None
+    return latest.pid if latest and latest.at >= SYSTEM_CLOCK.time() - STALE_SECONDS else None
 
 
 def _simulated(run: _Run) -> _Work:
@@ -192,10 +202,11 @@ def _live(run: _Run) -> _Work:
 
 
 async def _heed_operator(flow: Flow) -> None:
-    """Give up the present message at each line the operator enters."""
+    """Give up the present message at each empty line; words are no order, they were meant for the chat."""
     if sys.stdin is not None:
-        async for _ in lines_of(sys.stdin.fileno()):
-            flow.skip()
+        async for line in lines_of(sys.stdin.fileno()):
+            if not line.strip():
+                flow.skip()
 
 
 def _channels(run: _Run) -> Sequence[str]:
