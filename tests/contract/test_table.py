@@ -23,9 +23,6 @@ ROWS: dict[str, Row] = {
     for found in pkgutil.iter_modules(rows.__path__)
 }
 
-NOT_YET_BUILT = frozenset({"dingtalk"})
-"""Channels the configuration knows and this version cannot serve; it ends empty."""
-
 CHANNELS = {str(table.__struct_config__.tag) for table in get_args(AnyBot)}
 
 

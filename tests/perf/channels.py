@@ -13,7 +13,7 @@ from typing import Final
 
 from tests.perf.host import FIFTY, SHORT
 from tests.perf.measure import Figure, median, resident
-from tests.perf.platforms import STAGES, Platforms, platforms
+from tests.perf.platforms import Platforms, platforms
 from tests.perf.program import running
 
 CHATS: Final = 100
@@ -59,7 +59,7 @@ class Run:
 
 
 @asynccontextmanager
-async def _run(harness: str, *names: str) -> AsyncIterator[Run]:
+async def running_on(harness: str, *names: str) -> AsyncIterator[Run]:
     """Run a bot on each of these platforms; yields once all are connected."""
     async with platforms(*names) as there:
         began = time.monotonic()
@@ -77,7 +77,7 @@ async def figures(harness: str) -> list[Figure]:
 async def _alone(name: str, harness: str) -> list[Figure]:
     row = ROWS[name]
     title, note = row.title, "in turn, fake platform and host included, pace not counted"
-    async with _run(harness, name) as run:
+    async with running_on(harness, name) as run:
         people = range(CHATS if name == "telegram" else TIMES)
         await run.platforms.ask(name, f"/session {FIFTY}", *people)
         await asyncio.sleep(row.pace)
@@ -116,7 +116,7 @@ async def _together(harness: str) -> list[Figure]:
         ("all channels but Feishu", others, 110.0),
         ("all nine channels", list(ROWS), 260.0),
     ):
-        async with _run(harness, *names) as run:
+        async with running_on(harness, *names) as run:
             held, ready = run.held(), run.moments
             for name in names:
                 await run.platforms.ask(name, f"/session {SHORT}", 1)
@@ -133,6 +133,3 @@ def _family(pid: int) -> Iterable[int]:
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
             yield from _family(int(child))
-
-
-assert list(ROWS) == list(STAGES), "a channel lacks its row or its stage"
