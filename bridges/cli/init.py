@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from bridges.cli.channel_names import NAMES
+CHANNELS = ("telegram", "slack", "discord", "whatsapp", "feishu", "dingtalk", "wecom", "qq", "weixin")
+"""As in :mod:`bridges.cli.channel_names`, whose import would hold up --help."""
 
 
 @click.command()
 @click.option("--config", type=click.Path(path_type=Path), metavar="PATH", help="Write this configuration file.")
 @click.option("--language", type=click.Choice(["zh", "en"]), help="Language of the questions, and of the program.")
-@click.option("--channel", type=click.Choice(list(NAMES)), help="The platform to set up.")
+@click.option("--channel", type=click.Choice(CHANNELS), help="The platform to set up.")
 @click.option("--name", metavar="NAME", help="Name of the bot; by default that of the platform.")
 @click.option(
     "--set",

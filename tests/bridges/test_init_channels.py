@@ -10,6 +10,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from bridges.cli.channel_names import NAMES
+from bridges.cli.init import CHANNELS
 from bridges.cli.setup.fields import KINDS
 from bridges.config import AnyBot, load
 from bridges.weixin.account import Accounts
@@ -86,6 +87,7 @@ async def test_every_channel_can_be_set_up_in_one_file(tmp_path: Path) -> None:
 def test_what_is_asked_is_what_the_file_takes() -> None:
     tables = {str(kind.__struct_config__.tag): get_type_hints(kind) for kind in get_args(AnyBot)}
     assert set(KINDS) == set(NAMES) == set(tables)
+    assert list(CHANNELS) == list(NAMES) == list(KINDS)
     for channel, kind in KINDS.items():
         assert all(field.secret == ("Secret" in str(tables[channel][field.key])) for field in kind.fields), channel
 

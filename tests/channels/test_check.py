@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from aiohttp import web
 
-from bridges.channels import Surroundings
+from bridges.channels import Surroundings, build
 from bridges.cli.examination.platforms import SECONDS, look
 from bridges.config import AnyBot, parse
 from bridges.message import ChecksPlatform, Noticed, Sign
@@ -298,9 +299,8 @@ async def test_a_connection_that_is_cut_hurts_nobody(channel: str) -> None:
 
 
 def test_every_channel_can_look(tmp_path: Path) -> None:
-    from bridges.channels import build  # noqa: PLC0415 - only this test builds channels itself
-
     around = Surroundings(MemoryCursors(), SYSTEM_CLOCK, lambda _: None, tmp_path)
     bots = [bot(channel, "http://127.0.0.1:1") for channel in TABLES]
     bots += [parsed('channel = "weixin"'), parsed('channel = "whatsapp"\ntransport = "linked"')]
+    assert {each.channel for each in bots} == {kind.__struct_config__.tag for kind in get_args(AnyBot)}
     assert all(isinstance(build(each, around), ChecksPlatform) for each in bots)
