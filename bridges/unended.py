@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -20,7 +21,11 @@ class Unended:
         self._cursors = cursors
         self._key = key
         self._open: list[str] = []
+        self._left: list[str] = []
         self._looked_back = False
+
+    def __len__(self) -> int:
+        return len(self._open)
 
     async def begin(self, name: str) -> None:
         """Remember something that is about to be opened."""
@@ -33,22 +38,23 @@ class Unended:
             self._open.remove(name)
             await self._note()
 
-    async def left_over(self) -> list[str]:
-        """Return what an earlier process left open; once, and then it is forgotten. Raises OSError."""
+    async def end_left_over(self, end: Callable[[str], Awaitable[object]]) -> None:
+        """Call ``end`` for each thing that an earlier process left open; once. Raises OSError."""
         if self._looked_back:
-            return []
+            return
         data = await self._cursors.load(self._key)
         self._looked_back = True
         try:
-            names = msgspec.json.decode(data or b"[]", type=list[str])
+            self._left = msgspec.json.decode(data or b"[]", type=list[str])
         except msgspec.DecodeError:
-            names = []
-        if names:
+            return
+        while self._left:
+            await end(self._left[0])
+            self._left.pop(0)
             await self._note()
-        return names
 
     async def _note(self) -> None:
         try:
-            await self._cursors.save(self._key, msgspec.json.encode(self._open))
+            await self._cursors.save(self._key, msgspec.json.encode([*self._left, *self._open]))
         except OSError as error:
             structlog.get_logger(__name__).warning("what is open is not written down", error=type(error).__name__)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from functools import partial
 from typing import Final
 
-import msgspec
 import structlog
 
 from bridges.dingtalk.inbound import Route
@@ -18,6 +18,7 @@ from bridges.dingtalk.outbox import outcome_of, sendable
 from bridges.dingtalk.rest import Answer, BadSecret, Refused, Rest
 from bridges.http import CallFailed
 from bridges.message import Cursors, NotSent, RetryAfter, SendOutcome, Sent, SentId
+from bridges.unended import Unended
 from harness_client.clock import Clock
 
 UPDATE_SECONDS: Final = 1.0
@@ -43,10 +44,8 @@ class Cards:
         self.clock = clock
         self._rest = rest
         self._template = template
-        self._cursors = cursors
-        self._open: set[str] = set()
+        self._unended = Unended(cursors, _OPEN)
         self._offered = True
-        self._looked_back = False
         self._log = structlog.get_logger(__name__)
 
     async def begin(self, route: Route) -> Card | None:
@@ -54,8 +53,7 @@ class Cards:
         if not self._offered or route.user == "":
             return None
         card = Card(self, f"harness-im-{uuid.uuid4().hex}")
-        self._open.add(card.name)
-        await self._note()
+        await self._unended.begin(card.name)
         try:
             await self._rest.call("POST", "/v1.0/card/instances", Answer, _instance(card.name, self._template))
             await self._rest.call("POST", "/v1.0/card/instances/deliver", Answer, _delivery(card.name, route))
@@ -90,19 +88,11 @@ class Cards:
 
     async def ended(self, name: str) -> None:
         """Forget a card that grows no more."""
-        self._open.discard(name)
-        await self._note()
+        await self._unended.end(name)
 
     async def end_left_over(self) -> None:
         """End what an earlier process left open; once. Raises OSError."""
-        if self._looked_back:
-            return
-        left = _names(await self._cursors.load(_OPEN))
-        self._looked_back = True
-        for name in left:
-            await self.change(name, "", failed=True)
-        if left:
-            await self._note()
+        await self._unended.end_left_over(partial(self.change, text="", failed=True))
 
     async def _try(self, body: dict[str, object]) -> SendOutcome:
         try:
@@ -111,12 +101,6 @@ class Cards:
             self._log.warning("card not changed", error=str(error))
             return outcome_of(error)
         return Sent(None)
-
-    async def _note(self) -> None:
-        try:
-            await self._cursors.save(_OPEN, msgspec.json.encode(sorted(self._open)))
-        except OSError as error:
-            self._log.warning("open cards not written down", error=type(error).__name__)
 
 
 class Card:
@@ -179,10 +163,3 @@ def _delivery(name: str, route: Route) -> dict[str, object]:
         return delivery | space | {"imGroupOpenDeliverModel": {"robotCode": route.robot}}
     space = {"openSpaceId": f"dtv1.card//IM_ROBOT.{route.user}"}
     return delivery | space | {"imRobotOpenDeliverModel": {"spaceType": "IM_ROBOT", "robotCode": route.robot}}
-
-
-def _names(data: bytes | None) -> list[str]:
-    try:
-        return msgspec.json.decode(data or b"[]", type=list[str])
-    except msgspec.DecodeError:
-        return []

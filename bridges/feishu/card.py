@@ -18,6 +18,7 @@ from bridges.feishu.outbox import LONGEST_WAIT, LOST_SECONDS, TRIES, Outbox, har
 from bridges.feishu.rest import Answer, BadSecret, NewCard, Refused, Rest
 from bridges.http import CallFailed
 from bridges.message import Cursors, NotSent, RetryAfter, SendOutcome, Sent, SentId
+from bridges.unended import Unended
 from harness_client.clock import Clock
 
 UPDATE_SECONDS: Final = 1.0
@@ -44,15 +45,13 @@ class Cards:
         self.outbox = outbox
         self.clock = clock
         self._rest = rest
-        self._cursors = cursors
-        self._open: list[str] = []
+        self._unended = Unended(cursors, _OPEN)
         self._offered = True
-        self._looked_back = False
         self._log = structlog.get_logger(__name__)
 
     async def begin(self, route: Route) -> Card | None:
         """Send a new card; None when there is none to be had, and none any more once the app lacks the right to it."""
-        if not self._offered or len(self._open) >= OPEN_CARDS:
+        if not self._offered or len(self._unended) >= OPEN_CARDS:
             return None
         try:
             created = await self._rest.call("POST", "/cardkit/v1/cards", NewCard, body=_entity("", growing=True))
@@ -63,8 +62,7 @@ class Cards:
         if created.data is None:
             return None
         name = created.data.card_id
-        self._open.append(name)
-        await self._note()
+        await self._unended.begin(name)
         outcome = await self.outbox.post(route, "interactive", {"type": "card", "data": {"card_id": name}})
         if isinstance(outcome, Sent) and outcome.id is not None:
             return Card(self, name, outcome.id)
@@ -95,25 +93,11 @@ class Cards:
 
     async def ended(self, name: str) -> None:
         """Forget a card that grows no more."""
-        self._open.remove(name)
-        await self._note()
+        await self._unended.end(name)
 
     async def end_left_over(self) -> None:
         """End what an earlier process left open; once. Raises OSError."""
-        if self._looked_back:
-            return
-        self._looked_back = True
-        left = _names(await self._cursors.load(_OPEN))
-        for name in left:
-            await self.change(name, LAST, "PATCH", "/settings", _SETTLED)
-        if left:
-            await self._note()
-
-    async def _note(self) -> None:
-        try:
-            await self._cursors.save(_OPEN, msgspec.json.encode(self._open))
-        except OSError as error:
-            self._log.warning("open cards not written down", error=type(error).__name__)
+        await self._unended.end_left_over(lambda name: self.change(name, LAST, "PATCH", "/settings", _SETTLED))
 
 
 class Card:
@@ -201,10 +185,3 @@ def _entity(text: str, *, growing: bool) -> dict[str, object]:
         "body": {"elements": [{"tag": "markdown", "content": text, "element_id": _ELEMENT}]},
     }
     return {"type": "card_json", "data": msgspec.json.encode(card).decode()}
-
-
-def _names(data: bytes | None) -> list[str]:
-    try:
-        return msgspec.json.decode(data or b"[]", type=list[str])
-    except msgspec.DecodeError:
-        return []

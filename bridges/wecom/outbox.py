@@ -116,11 +116,14 @@ class Outbox:
 
     async def end_left_over(self) -> None:
         """End what an earlier process left growing, where the platform still takes it; once. Raises OSError."""
-        for name in await self.unended.left_over():
+
+        async def end(name: str) -> None:
             with contextlib.suppress(msgspec.DecodeError):  # damaged
                 bubble = msgspec.json.decode(name, type=Bubble)
                 if self.clock.time() < bubble.until:
                     await self.end(bubble, LEFT_OVER)
+
+        await self.unended.end_left_over(end)
 
     async def close(self) -> None:
         """Let no bubble grow any more."""
