@@ -247,7 +247,7 @@ def _closed(code: int) -> Exception:
     match code:
         case 4004:
             return dead_token()
-        case 4013 | 4014:
+        case 4013:
             return ChannelStopped(Stop.MISCONFIGURED, _INTENTS)
         case 4010 | 4011 | 4012:
             return ChannelStopped(Stop.MISCONFIGURED, f"Discord does not serve this bot this way (code {code})")

@@ -139,7 +139,7 @@ async def test_nothing_is_read_before_the_session_has_told_of_its_servers(
     fake.gateway.hold_guild = asyncio.Event()
     channel = channel_at(fake, cursors=bot.cursors)
     async with running(channel, inbox):
-        for _ in range(3):
+        for _ in range(20):  # as long as reading would take
             await channel.typing(place())
         fake.gateway.hold_guild.set()
         await inbox.heard(2)

@@ -185,10 +185,11 @@ class FakeGateway:
                 "application": {"id": str(APPLICATION), "flags": 1 << 19}, "shard": [0, 1], "private_channels": [],
             }  # fmt: skip
             await self._tell(session, "READY", ready)
+            if self.hold_guild is not None:
+                await self.hold_guild.wait()
             if self.tells_guild:
-                await self._tell(
-                    session, "GUILD_CREATE", guild(self.permissions, list(self.threads.values()), self.newest)
-                )
+                told = guild(self.permissions, list(self.threads.values()), self.newest)
+                await self._tell(session, "GUILD_CREATE", told)
         await self.notify()
 
     async def _resume(self, link: web.WebSocketResponse, data: Obj) -> None:
