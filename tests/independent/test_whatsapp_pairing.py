@@ -21,8 +21,8 @@ from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
 from tests.fakes.whatsapp import Obj
 from tests.guards.sources import ROOT
-from tests.independent.installs import node_modules
-from tests.independent.test_telegram import CRABLINE, NODE, node_in, started
+from tests.independent.crabline import CRABLINE
+from tests.independent.installs import NODE, node_in, node_modules, started
 
 pytestmark = [pytest.mark.independent, pytest.mark.timeout(400)]
 
