@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import stat
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from bridges.cli.problems import worded
 from bridges.message import EventId
 from bridges.state import BotKey, StateError, Trouble, open_state, upgrades
 from i18n import Key, Language, Words
+from tests.guards.sources import ROOT
 
 OPS = BotKey("telegram", "ops")
 RELEASED = upgrades.UPGRADES
@@ -80,6 +83,37 @@ async def test_the_program_before_names_the_copy_and_goes_on_with_it(
     copy.replace(path)  # what the message says
     assert not await claims(path, "1")
     assert await claims(path, "2"), "what came after the upgrade is gone with it"
+
+
+UPGRADED_AND_KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+from bridges.message import EventId
+from bridges.state import BotKey, open_state, upgrades
+
+upgrades.UPGRADES = (*upgrades.UPGRADES, ("CREATE TABLE extra (a)",))
+
+async def main():
+    async with open_state(Path(sys.argv[1])) as state:
+        await state.claims.claim(BotKey("telegram", "ops"), EventId("2"))
+        os._exit(9)
+
+asyncio.run(main())
+"""
+
+
+async def test_what_a_killed_newer_program_left_in_its_log_does_not_reach_the_copy(path: Path) -> None:
+    assert await claims(path, "1")
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", UPGRADED_AND_KILLED, str(path), cwd=ROOT)
+    assert await child.wait() == 9
+    log = path.with_name("state.db-wal")
+    assert log.stat().st_size > 0
+    with pytest.raises(StateError) as caught:
+        await claims(path, "3")
+    assert not log.exists(), "whoever refuses the file has put its log where it belongs"
+    Path(caught.value.detail).replace(path)
+    assert not await claims(path, "1")
+    assert await claims(path, "2")
 
 
 async def test_only_the_last_copy_is_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
