@@ -60,7 +60,7 @@ class DiscordChannel:
     def __init__(
         self, name: str, *, token: str, api: str | None, gateway: str | None, cursors: Cursors, clock: Clock
     ) -> None:
-        """Know the token, and other addresses if any: they count for all bots of the process, the last ones set."""
+        """Know the token, and other addresses if any, which all Discord bots of the process share."""
         self._name = name
         self._token = token
         self._base = (api or API).rstrip("/")
