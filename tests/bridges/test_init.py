@@ -16,7 +16,7 @@ from bridges.cli.examination import packages
 from bridges.config import Telegram, Weixin, load
 from bridges.secret import Secret
 from i18n import Key, Language, Words
-from tests.bridges.chat_process import SECONDS, ScreenChat, on_terminal
+from tests.bridges.chat_process import PROGRAM, SECONDS, ScreenChat, on_terminal
 from tests.fakes.harness import FakeHarness
 from tests.fakes.telegram import FakeTelegram
 
@@ -167,6 +167,21 @@ async def test_leaving_anywhere_leaves_nothing(
     assert not file.parent.exists()
 
 
+async def test_leaving_while_a_platform_is_asked_leaves_nothing(
+    file: Path, tmp_path: Path, telegram: FakeTelegram
+) -> None:
+    telegram.fail("getMe", hold=asyncio.Event(), times=None)
+    options = ("init", "--config", str(file), "--endpoint", f"api={telegram.api}", "--language", "en", "--pairing")
+    async with on_terminal(tmp_path, *options, "--channel", "telegram", "--harness", "") as screen:
+        await answer(screen, "[telegram]", "")
+        await answer(screen, "env:", telegram.token)
+        await telegram.until(lambda: telegram.count("getMe") > 0)
+        assert await left(screen, CTRL_C) == 130
+        shown = await screen.until(EN(Key.INIT_STOPPED))
+    assert "Traceback" not in shown
+    assert not file.parent.exists()
+
+
 OLD = b"""# by hand\r
 language = "en"   # kept
 [state]\r
@@ -301,6 +316,16 @@ async def test_a_secret_may_come_over_standard_input(file: Path, telegram: FakeT
     assert (secret.read_text(), mode(secret), mode(secret.parent)) == (telegram.token, 0o600, 0o700)
     assert load(file, {}).bots[0].access.owners == {"7"}
     assert telegram.token not in result.output
+
+
+async def test_closed_input_and_output_are_nobody(file: Path) -> None:
+    closed = f'exec "{PROGRAM}" init --config "{file}" --channel telegram --set token=- --pairing --no-check <&- >&-'
+    child = await asyncio.create_subprocess_exec("sh", "-c", closed, stderr=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(SECONDS):
+        _, errors = await child.communicate()
+    assert child.returncode == 2
+    assert "--set token" in errors.decode()
+    assert "Traceback" not in errors.decode()
 
 
 async def test_a_second_run_adds_and_force_writes_anew(file: Path) -> None:

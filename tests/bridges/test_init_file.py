@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridges.cli.setup.draft import Draft, Given, Hidden, Plain, Reference
+from bridges.cli.setup.draft import given as read
 from bridges.cli.setup.store import Changed, Existing, Plan, save
 from bridges.cli.setup.toml import CannotExtend, extended, quoted, written
 from bridges.config import load
@@ -47,6 +48,23 @@ def test_a_bot_says_what_was_answered(token: str, owner: str, url: str) -> None:
         "name": "ops", "channel": "telegram", "token": token, "app_id": owner, "secret": {"env": url},
         "access": {"direct": "pairing", "owners": [owner]}, "endpoints": {"api": url},
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "meant"),
+    [
+        ("1:secret", Hidden("1:secret")),
+        ("env:NAME", Reference("env", "NAME")),
+        ("file:token", Reference("file", "/here/token")),
+        ("file:/there/token", Reference("file", "/there/token")),
+        ("file:~nobody-of-that-name/x", Reference("file", "/here/~nobody-of-that-name/x")),
+        ("env:", Hidden("env:")),
+        ("https://host/?token=env:x", Hidden("https://host/?token=env:x")),
+    ],
+)
+def test_an_answer_may_name_a_place(answer: str, meant: Given) -> None:
+    assert read(answer, secret=True, folder=Path("/here")) == meant
+    assert read(answer, secret=False, folder=Path("/here")) == Plain(answer)
 
 
 comments = st.from_regex(r"(#[ -~é世]{0,20}|[ \t]*)", fullmatch=True)

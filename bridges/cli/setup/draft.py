@@ -41,8 +41,15 @@ def given(text: str, *, secret: bool, folder: Path) -> Given:
     """Read an answer: ``env:NAME``, ``file:PATH`` from the present ``folder``, or the value itself."""
     kind, colon, name = text.partition(":")
     if secret and colon and name and kind in _REFERENCES:
-        return Reference(kind, str(folder / Path(name).expanduser()) if kind == "file" else name)
+        return Reference(kind, str(folder / _at_home(name)) if kind == "file" else name)
     return Hidden(text) if secret else Plain(text)
+
+
+def _at_home(name: str) -> Path:
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:  # ~somebody-unknown: no file will be found there
+        return Path(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -18,7 +17,7 @@ from bridges.cli.examination.platforms import look, surroundings, told
 from bridges.cli.setup.draft import Draft, Given, given
 from bridges.cli.setup.fields import KINDS, Field, Kind
 from bridges.cli.setup.options import BadOption, Options, pairs
-from bridges.cli.setup.person import Person
+from bridges.cli.setup.person import Person, line_of_input
 from bridges.config import Config, parse
 from bridges.config_error import ConfigError
 from bridges.log import Redactor
@@ -146,7 +145,7 @@ class Interview:
         values: dict[str, Given] = {}
         for field in kind.fields:
             text = options.get(field.key)
-            text = _line_of_input() if text == "-" and field.secret else text
+            text = line_of_input() if text == "-" and field.secret else text
             answer = text or self._answer(field)
             if answer:
                 values[field.key] = given(answer, secret=field.secret, folder=Path.cwd())
@@ -193,7 +192,3 @@ class Interview:
 def problem_in(error: ConfigError | UnicodeError, words: Words) -> str:
     """Say what is wrong with answers that cannot be used."""
     return words(error.key, **error.values) if isinstance(error, ConfigError) else words(Key.INIT_NOT_TEXT)
-
-
-def _line_of_input() -> str:
-    return sys.stdin.readline().strip()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Protocol
+from typing import Final, Protocol, TextIO
 
 import click
+
+LONGEST_LINE: Final = 64 * 1024
+"""Characters."""
 
 
 class Missing(Exception):
@@ -74,4 +77,11 @@ class Nobody:
 
 def whoever_is_there() -> Person:
     """Return who can be asked: a person needs to see the question, too."""
-    return AtTerminal() if sys.stdin.isatty() and sys.stdout.isatty() else Nobody()
+    streams: tuple[TextIO | None, ...] = (sys.stdin, sys.stdout)  # None: closed before we began
+    return AtTerminal() if all(stream is not None and stream.isatty() for stream in streams) else Nobody()
+
+
+def line_of_input() -> str:
+    """Return a line of standard input without blanks around it; empty where there is none."""
+    stream: TextIO | None = sys.stdin
+    return stream.readline(LONGEST_LINE).strip() if stream is not None else ""
