@@ -82,7 +82,8 @@ def explain(error: msgspec.ValidationError) -> ConfigError:
         key = Key.CONFIG_MISSING if match[1].startswith("missing") else Key.CONFIG_UNKNOWN
     typed = re.match(r"Expected `([^`]*)`", said)
     last = "api" if path.endswith("endpoints.token") else path.rpartition(".")[2].partition("[")[0]
-    return ConfigError(path, key, expected=_EXPECTED.get(last, typed[1] if typed else "…"))
+    named = typed[1].replace("object", "table") if typed else "…"  # TOML's word for it
+    return ConfigError(path, key, expected=_EXPECTED.get(last, named))
 
 
 def _join(path: str, key: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,21 @@ MAX_BYTES: Final = 64 * 1024
 
 CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
 """Where a service supervisor puts credentials: a relative ``{ file = }`` is looked for there first."""
+
+
+class NoFile(OSError):
+    """There is something, but no regular file."""
+
+
+def read_file(path: Path, limit: int) -> bytes:
+    """Read a file, ``limit`` + 1 bytes of it at most: more tells that it is too big.
+
+    Raises OSError, NoFile where a pipe or a device might keep us waiting for ever, ValueError for a NUL in the path.
+    """
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123 - it is open
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise NoFile(str(path))
+        return file.read(limit + 1)
 
 
 class Secret:
@@ -85,8 +102,7 @@ class Places:
         path = name
         try:
             path = str(self.path(name))
-            with Path(path).open("rb") as file:
-                data = file.read(MAX_BYTES + 1)
+            data = read_file(Path(path), MAX_BYTES)
             value = data.decode().strip()
         except SecretMissing:
             raise
