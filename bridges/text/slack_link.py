@@ -235,9 +235,10 @@ class SlackLink:
 
 
 def _app(base: str, me: Me, take: Callable[[Mapping[str, object]], Awaitable[BoltResponse]]) -> AsyncApp:
-    """Return a Bolt app that hands every payload to ``take``, our own echo aside.
+    """Return a Bolt app that hands every payload to ``take``, our own echo included.
 
-    Bolt knows the bot from us: its own log-in at the first event would swallow that event when it fails.
+    Bolt knows the bot from us: its own log-in at the first event would swallow that event when it fails. Nothing of its
+    own looks at a payload before we do: where that fails, the payload is never acknowledged.
     """
 
     async def authorize() -> AuthorizeResult:
@@ -246,6 +247,11 @@ def _app(base: str, me: Me, take: Callable[[Mapping[str, object]], Awaitable[Bol
     async def every_payload(body: Mapping[str, object]) -> BoltResponse:
         return await take(body)
 
-    app = AsyncApp(client=AsyncWebClient(base_url=base), authorize=authorize)
+    app = AsyncApp(
+        client=AsyncWebClient(base_url=base),
+        authorize=authorize,
+        ignoring_self_events_enabled=False,
+        attaching_function_token_enabled=False,
+    )
     app.use(every_payload)
     return app

@@ -88,11 +88,25 @@ async def test_an_interaction_nobody_wants_is_acknowledged(fake: FakeSlack, inbo
     assert inbox.messages == []
 
 
-async def test_a_payload_that_makes_no_sense_is_left_out_and_not_logged(
-    fake: FakeSlack, inbox: RecordingInbox, caplog: pytest.LogCaptureFixture
+NONSENSE: list[Obj] = [
+    {"ts": 7},
+    {"user": {"id": "U1"}},
+    {"user": ["U1"]},
+    {"channel": {"id": "C1"}},
+    {"bot_id": ["B1"]},
+    {"text": {"words": "the secret words"}},
+    {"files": "the secret words"},
+    {"thread_ts": 1.5},
+    {"subtype": ["x"]},
+]
+
+
+@pytest.mark.parametrize("change", NONSENSE, ids=str)
+async def test_a_payload_that_makes_no_sense_is_acknowledged_left_out_and_not_logged(
+    fake: FakeSlack, inbox: RecordingInbox, caplog: pytest.LogCaptureFixture, change: Obj
 ) -> None:
     async with running(channel_at(fake), inbox):
-        await fake.taken(await fake.deliver({"type": "message", "text": "the secret words", "channel": "C1", "ts": 7}))
+        await fake.taken(await fake.deliver(fake.write.message("the secret words") | change))
         await fake.say("hello")
     assert [message.text for message in inbox.messages] == ["hello"]
     assert "secret words" not in caplog.text
