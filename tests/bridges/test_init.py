@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -371,6 +372,8 @@ async def test_the_extra_that_is_missing_is_named(
     file: Path, telegram: FakeTelegram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packages, "missing", lambda extra: extra == "telegram")
-    options = (*GOOD, "--endpoint", f"api={telegram.api}")
-    result = await init(file, *options, TOKEN=telegram.token)
+    monkeypatch.setitem(sys.modules, "telegram", None)
+    result = await init(file, *GOOD, "--endpoint", f"api={telegram.api}", TOKEN=telegram.token)
     assert EN(Key.INIT_NEEDS, extra="telegram") in result.stderr
+    assert EN(Key.PLATFORM_NOT_INSTALLED, detail="telegram", channel="Telegram") in result.stderr
+    assert result.exit_code == 0, "it can be installed later"

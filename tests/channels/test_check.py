@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -222,6 +223,16 @@ async def test_a_linked_device_is_told_without_a_second_link(tmp_path: Path) -> 
     made = parsed('channel = "whatsapp"\ntransport = "linked"')
     (noticed,) = await seen(made, data=tmp_path)
     assert noticed.sign in {Sign.NO_LOGIN, Sign.NO_PROGRAM}, "without Node that is what is said first"
+
+
+@pytest.mark.parametrize(("channel", "module"), [("telegram", "telegram"), ("slack", "slack_bolt")])
+async def test_without_its_sdk_a_channel_says_which_extra_brings_it(
+    channel: str, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)  # how Python marks a module that must not be found
+    assert await seen(bot(channel, "http://127.0.0.1:1")) == (Noticed(Sign.NOT_INSTALLED, channel),)
 
 
 # -- platforms that are not there --------------------------------------------------------------------------------------
