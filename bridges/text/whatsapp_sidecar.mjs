@@ -13,6 +13,7 @@ import { pathToFileURL } from "node:url";
 const [packages, folder, url] = process.argv.slice(2);
 const RESTART = 515; // asked for once after a code was scanned
 const REMEMBERED = 1000;
+const LONGEST = 300_000; // of a message as JSON: our reader takes a line of three times as many bytes, and no longer one
 
 const say = (type, fields = {}, then) => process.stdout.write(`${JSON.stringify({ type, ...fields })}\n`, then);
 
@@ -78,8 +79,10 @@ function receive({ messages, type }) {
   for (const sent of messages) {
     const found = shaped(sent);
     if (!found || (type === "append" && found.own)) continue;
+    const written = JSON.stringify(found);
+    if (written.length > LONGEST) continue; // nobody types that; told again and again, it would end every run
     const file = place();
-    writeFileSync(`${file}.new`, JSON.stringify(found));
+    writeFileSync(`${file}.new`, written);
     renameSync(`${file}.new`, file);
     keys.set(file, sent.key);
     if (keys.size > REMEMBERED) keys.delete(keys.keys().next().value);

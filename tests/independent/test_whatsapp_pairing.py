@@ -256,6 +256,17 @@ async def test_what_says_nothing_is_none(phone: Phone) -> None:
     assert [each.text for each in found] == ["last"]
 
 
+async def test_what_nobody_could_have_typed_ends_no_run(phone: Phone) -> None:
+    async with running(phone) as (inbox, run):
+        phone.tells({"conversation": "\x01" * 400_000})
+        phone.tells({"extendedTextMessage": {"text": "hi", "contextInfo": {"mentionedJid": [ALICE] * 40_000}}})
+        phone.tells({"conversation": "x" * 110_000})
+        phone.tells({"conversation": "last"})
+        found = await heard(inbox, 2)
+        assert not run.done()
+    assert [len(each.text) for each in found] == [110_000, 4]
+
+
 async def test_a_group_addresses_the_device_by_mention_or_reply(phone: Phone) -> None:
     ours = {"participant": OURS[1].replace(":7", ""), "stanzaId": "X", "quotedMessage": {"conversation": "earlier"}}
     told: list[Obj] = [
