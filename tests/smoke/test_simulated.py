@@ -78,6 +78,17 @@ async def test_a_case_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(simulated, "CASE_SECONDS", 0.5)
     result = outcome(await run(monkeypatch, "wecom", one(hanging)))
     assert (result.verdict, result.why) == (Verdict.FAIL, Why.CASE)
+    assert (result.detail or "").startswith("TimeoutError test_simulated.py:")
+
+
+async def test_a_report_that_can_no_longer_be_written_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(simulated, "SHOWN_BY", {Item.HISTORY: (one(good),)})
+    record = Record(Side.SIMULATED, "1.2.3", 0.0)
+    with pytest.raises(OSError, match="No space"):
+        await simulated.Acceptance(record, SYSTEM_CLOCK, full).run(["wecom", "qq"])
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,11 @@ class Line:
     at: float | None = None
 
 
+def counts(lines: Iterable[Line]) -> Counter[Verdict]:
+    """Count lines by how they ended."""
+    return Counter(line.result.verdict for line in lines)
+
+
 class Record:
     """The lines of one run, which was asked for one ``side``. Times in seconds since the epoch."""
 
@@ -43,10 +48,6 @@ class Record:
     def note(self, spot: Spot, result: Result, at: float) -> None:
         """Put the outcome of a planned line in place."""
         self._lines[spot] = Line(spot, result, at)
-
-    def counts(self, lines: Iterable[Line]) -> Counter[Verdict]:
-        """Count lines by how they ended."""
-        return Counter(line.result.verdict for line in lines)
 
     def open_lines(self) -> list[Line]:
         """Return what failed, and what was not done though it could have been."""

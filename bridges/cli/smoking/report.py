@@ -11,7 +11,7 @@ from typing import Final
 
 from bridges import private_file
 from bridges.cli.smoking.lines import Item, Side, Verdict, Why
-from bridges.cli.smoking.record import Line, Record
+from bridges.cli.smoking.record import Line, Record, counts
 from bridges.cli.table import rendered
 from bridges.config import APP
 from i18n import Key, Words
@@ -128,7 +128,7 @@ def _told(line: Line) -> dict[str, str | float | None]:
 
 
 def _counts(record: Record, side: Side) -> Mapping[Verdict, int]:
-    return record.counts(line for line in record if line.spot.side is side)
+    return counts(line for line in record if line.spot.side is side)
 
 
 def as_markdown(record: Record, words: Words) -> str:
@@ -226,16 +226,17 @@ def _summary(record: Record, words: Words) -> list[list[str]]:
     rows: list[list[str]] = []
     for channel, bot in names:
         own = [line for line in record if (line.spot.channel, line.spot.bot or "") == (channel, bot)]
-        cells = [_counted(record, (line for line in own if line.spot.side is side), words) for side in Side]
+        cells = [counted((line for line in own if line.spot.side is side), words) for side in Side]
         rows.append([f"{channel}/{bot}" if bot else channel, *cells])
     return rows
 
 
-def _counted(record: Record, lines: Iterable[Line], words: Words) -> str:
-    counts = record.counts(lines)
-    if not counts:
+def counted(lines: Iterable[Line], words: Words) -> str:
+    """Return in words how many ended how; nothing for none."""
+    found = counts(lines)
+    if not found:
         return ""
-    passed, failed, undone = (counts[each] for each in Verdict)
+    passed, failed, undone = (found[each] for each in Verdict)
     return words(Key.SMOKE_COUNTS, passed=passed, failed=failed, undone=undone)
 
 

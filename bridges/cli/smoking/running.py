@@ -15,11 +15,11 @@ import click
 import msgspec
 
 from bridges.cli.problems import worded
-from bridges.cli.smoking.lines import CHANNELS, Side, Verdict
+from bridges.cli.smoking.lines import CHANNELS, Side
 from bridges.cli.smoking.live import Live
 from bridges.cli.smoking.plan import plan_live, plan_simulated
 from bridges.cli.smoking.record import FAILED, Record
-from bridges.cli.smoking.report import Paper, as_table, promise
+from bridges.cli.smoking.report import Paper, as_table, counted, promise
 from bridges.cli.smoking.walk import Flow
 from bridges.command_desk import VERSION
 from bridges.config import Config, environment, load, locate
@@ -103,7 +103,7 @@ def smoke(options: Options) -> int:
 def _carry_out(run: _Run, work: _Work) -> int:
     words, record = run.words, run.record
     run.save()
-    log = os.open(run.paper.log, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    log = os.open(run.paper.log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
     with os.fdopen(log, "w", encoding="utf-8") as stream, logging_to(stream, run.redact):
         problem = asyncio.run(_until_over(run, work))
     record.ended = SYSTEM_CLOCK.time()
@@ -163,9 +163,7 @@ def _simulated(run: _Run) -> _Work:
 
     def done(channel: str) -> None:
         lines = [line for line in run.record if line.spot.channel == channel and line.spot.side is Side.SIMULATED]
-        passed, failed, undone = (run.record.counts(lines)[each] for each in Verdict)
-        counts = words(Key.SMOKE_COUNTS, passed=passed, failed=failed, undone=undone)
-        click.echo(words(Key.SMOKE_CHANNEL_DONE, channel=channel, counts=counts))
+        click.echo(words(Key.SMOKE_CHANNEL_DONE, channel=channel, counts=counted(lines, words)))
         run.save()
 
     async def work() -> None:

@@ -21,6 +21,7 @@ import bridges
 from bridges.cli.smoking.lines import PASSED, Endpoint, Item, Result, Side, Spot, Verdict, Why, failed, not_done
 from bridges.cli.smoking.record import Record
 from bridges.message import Stop
+from bridges.race import task_group
 from bridges.shown import at, chain
 from harness_client.clock import Clock
 from harness_client.types import Generation
@@ -72,7 +73,7 @@ SHOWN_BY: Final[Mapping[Item, Sequence[Case]]] = {
 
 @dataclass(slots=True)
 class Acceptance:
-    """The acceptance of ``channels``. ``done`` is called after each channel."""
+    """The acceptance, into ``record``. ``done`` is called after each channel; what it raises ends the run."""
 
     record: Record
     clock: Clock
@@ -83,7 +84,7 @@ class Acceptance:
         """Run all channels, AT_ONCE at a time."""
         # The fakes are on this machine: an SDK must not look for them behind the operator's proxy.
         os.environ.update(NO_PROXY="*", no_proxy="*")
-        async with asyncio.TaskGroup() as tasks:
+        async with task_group() as tasks:
             for channel in channels:
                 tasks.create_task(self._channel(channel))
 
@@ -124,7 +125,8 @@ async def _run(row: Row, case: Case) -> Result:
         lost = next((link.health for link in links if isinstance(link, NotConnected)), None)
         if lost is not None and lost.why is Stop.NOT_INSTALLED:
             return not_done(Why.NOT_INSTALLED)
-        return failed(Why.CASE, f"{type(links[-1]).__name__} {_place(links, case)}")
+        cause = next((link for link in links if not isinstance(link, BaseExceptionGroup)), error)
+        return failed(Why.CASE, f"{type(cause).__name__} {_place(links, case)}")
     return PASSED
 
 
