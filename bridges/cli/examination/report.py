@@ -15,6 +15,7 @@ import click
 
 from bridges.cli.examination import files, network, packages, platforms
 from bridges.cli.examination.finding import MARKS, Check, Finding, Level
+from bridges.cli.spoken import spoken
 from bridges.cli.table import rendered
 from bridges.config import Config, environment, load, locate
 from bridges.config_error import ConfigError
@@ -22,7 +23,7 @@ from bridges.log import Redactor, logging_to
 from bridges.secret import Places
 from commands.cleaning import one_line
 from harness_client.clock import SYSTEM_CLOCK
-from i18n import Key, Language, Words
+from i18n import Key, Words
 
 _NAMES: Final = {
     Check.INSTALLATION: Key.DOCTOR_INSTALLATION,
@@ -48,7 +49,7 @@ class Reach:
 def report(path: Path | None, *, as_json: bool, reach: Reach) -> int:
     """Examine and print; return 0, or 1 when something is wrong."""
     environ = environment()
-    words, redact = Words(Language.ZH), Redactor()
+    words, redact = Words(spoken(environ)), Redactor()
     try:
         config = load(path, environ)
     except ConfigError as error:

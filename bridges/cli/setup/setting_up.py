@@ -21,6 +21,7 @@ from bridges.cli.setup.person import Missing, Person, whoever_is_there
 from bridges.cli.setup.store import Changed, Existing, Plan
 from bridges.cli.setup.telling import tell
 from bridges.cli.setup.toml import CannotExtend, extended, written
+from bridges.cli.spoken import spoken
 from bridges.config import Config, environment, locate, parse, tree_of
 from bridges.config_error import ConfigError
 from bridges.log import Redactor, logging_to
@@ -70,12 +71,6 @@ def set_up(options: Options) -> int:
         click.echo(redact(_worded(error, path, words)), err=True)
         return FAILED if isinstance(error, Wrong | Changed | OSError) else MISUSED
     return tell(plan, made, options, person, words)
-
-
-def spoken(environ: Mapping[str, str]) -> Language:
-    """Return the language of the environment's locale."""
-    names = ("LC_ALL", "LC_MESSAGES", "LANG")
-    return Language.of(next((environ[name] for name in names if environ.get(name)), "").partition(".")[0])
 
 
 def _language(options: Options, person: Person, guessed: Language, old: Existing | None) -> Language:
