@@ -14,6 +14,7 @@ import shlex
 import shutil
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -134,81 +135,80 @@ async def write(telegram: FakeTelegram, text: str, sender: int = PERSON) -> None
     await telegram.deliver(telegram.write.update(telegram.write.message(text, sender=sender, chat=private(sender))))
 
 
-@types(
-    "harness-im run --config config.toml",
-    "harness-im doctor --config config.toml",
-    "harness-im pair list",
-    "harness-im pair approve CODE",
-    "harness-im pair approve CODE --config config.toml",
-    "harness-im pair revoke ops 123456",
-    "harness-im bots",
-    "harness-im bots --json",
-    "harness-im sessions",
-    "harness-im sessions --full",
-    "harness-im doctor",
-    "harness-im doctor --json",
-    "harness-im reload",
-    "harness-im health",
-    "curl -s http://127.0.0.1:9464/healthz",
-    "curl -s http://127.0.0.1:9464/readyz",
-    "curl -s http://127.0.0.1:9464/metrics",
-)
-async def test_an_operators_day(*, shell: Shell, host: FakeHarness, telegram: FakeTelegram) -> None:
+@asynccontextmanager
+async def served(shell: Shell, command: str, host: FakeHarness, telegram: FakeTelegram) -> AsyncIterator[str]:
+    """Run one Telegram bot by a line of the pages; yields where its figures are. SIGTERM ends it."""
     shell.environ["TELEGRAM_TOKEN"] = telegram.token
     configure(shell, '[metrics]\nlisten = "127.0.0.1:0"\n', ops(telegram), harness=host.url)
-    async with shell.running("harness-im run --config config.toml") as program:
+    async with shell.running(command) as program:
         assert EN(Key.RUN_UP, bot="telegram/ops") in await line_with(program, "telegram/ops")
-        address = re.findall(r"http://127\.0\.0\.1:\d+", await line_with(program, "/metrics"))[0]
-        await _let_in(shell, telegram)
-        await _looked_at(shell, address)
+        yield re.findall(r"http://127\.0\.0\.1:\d+", await line_with(program, "/metrics"))[0]
         program.send_signal(signal.SIGTERM)
         assert await program.wait() == 0
 
 
-async def _let_in(shell: Shell, telegram: FakeTelegram) -> None:
-    for person, command in (
-        (PERSON, "harness-im pair approve CODE"),
-        (PERSON + 1, "harness-im pair approve CODE --config config.toml"),
-    ):
-        await write(telegram, "hello", person)
-        await _hears(telegram, person, 1)
-        code = (await shell.run("harness-im pair list")).out.split()[0]
-        assert code in telegram.texts(person)[0]
-        assert (await shell.run(command, {"CODE": code})).code == 0
-        await _hears(telegram, person, 2)
-    await write(telegram, "hello")
-    await _hears(telegram, PERSON, 3)
-    assert telegram.texts(PERSON)[-1] == "You said: hello"
+@types(
+    "harness-im run --config config.toml",
+    "harness-im pair list",
+    "harness-im pair approve CODE",
+    "harness-im pair approve CODE --config config.toml",
+    "harness-im pair revoke ops 123456",
+)
+async def test_letting_people_in(*, shell: Shell, host: FakeHarness, telegram: FakeTelegram) -> None:
+    async with served(shell, "harness-im run --config config.toml", host, telegram):
+        for person, command in (
+            (PERSON, "harness-im pair approve CODE"),
+            (PERSON + 1, "harness-im pair approve CODE --config config.toml"),
+        ):
+            await write(telegram, "hello", person)
+            await _hears(telegram, person, 1)
+            code = (await shell.run("harness-im pair list")).out.split()[0]
+            assert code in telegram.texts(person)[0]
+            assert (await shell.run(command, {"CODE": code})).code == 0
+            await _hears(telegram, person, 2)
+        await write(telegram, "hello")
+        await _hears(telegram, PERSON, 3)
+        assert telegram.texts(PERSON)[-1] == "You said: hello"
+        assert (await shell.run("harness-im pair revoke ops 123456")).code == 0
 
 
 async def _hears(telegram: FakeTelegram, person: int, count: int) -> None:
     await telegram.until(lambda: len(telegram.texts(person)) == count)
 
 
-async def _looked_at(shell: Shell, address: str) -> None:
-    (bot,) = json.loads((await shell.run("harness-im bots --json")).out)
-    assert bot["state"] == "up"
-    assert "telegram/ops" in (await shell.run("harness-im bots")).out
-    assert str(PERSON) not in (await shell.run("harness-im sessions")).out
-    assert str(PERSON) in (await shell.run("harness-im sessions --full")).out
-    for command in ("harness-im doctor", "harness-im doctor --config config.toml", "harness-im doctor --json"):
-        assert (done := await shell.run(command)).code == 0, done
-    for command in ("harness-im reload", "harness-im health"):
-        assert (await shell.run(command)).code == 0
-    for page, said in (("healthz", "alive"), ("readyz", "telegram/ops"), ("metrics", "bridge_channel_up")):
-        here = {"http://127.0.0.1:9464": address}
-        assert said in (await shell.run(f"curl -s http://127.0.0.1:9464/{page}", here)).out
-    assert (await shell.run("harness-im pair revoke ops 123456")).code == 0
+@types(
+    "harness-im run",
+    "harness-im bots",
+    "harness-im bots --json",
+    "harness-im sessions",
+    "harness-im sessions --full",
+    "harness-im reload",
+    "harness-im health",
+    "curl -s http://127.0.0.1:9464/healthz",
+    "curl -s http://127.0.0.1:9464/readyz",
+    "curl -s http://127.0.0.1:9464/metrics",
+)
+async def test_looking_at_a_running_program(*, shell: Shell, host: FakeHarness, telegram: FakeTelegram) -> None:
+    async with served(shell, "harness-im run", host, telegram) as address:
+        (bot,) = json.loads((await shell.run("harness-im bots --json")).out)
+        assert bot["state"] == "up"
+        assert "telegram/ops" in (await shell.run("harness-im bots")).out
+        for command in ("harness-im sessions", "harness-im sessions --full", "harness-im reload", "harness-im health"):
+            assert (done := await shell.run(command)).code == 0, done
+        for page, said in (("healthz", "alive"), ("readyz", "telegram/ops"), ("metrics", "bridge_channel_up")):
+            here = {"http://127.0.0.1:9464": address}
+            assert said in (await shell.run(f"curl -s http://127.0.0.1:9464/{page}", here)).out
 
 
-@types("harness-im run")
-async def test_the_configuration_of_the_environment(*, shell: Shell, host: FakeHarness, telegram: FakeTelegram) -> None:
+@types("harness-im doctor", "harness-im doctor --config config.toml", "harness-im doctor --json")
+async def test_the_doctor(*, shell: Shell, host: FakeHarness, telegram: FakeTelegram) -> None:
     shell.environ["TELEGRAM_TOKEN"] = telegram.token
     configure(shell, ops(telegram), harness=host.url)
-    async with shell.running("harness-im run") as program:
-        await line_with(program, "telegram/ops")
-        program.send_signal(signal.SIGINT)
-        assert await program.wait() == 0
+    for command in ("harness-im doctor", "harness-im doctor --config config.toml"):
+        done = await shell.run(command)
+        assert done.code == 0, done
+        assert EN(Key.DOCTOR_WELL) in done.out
+    assert json.loads((await shell.run("harness-im doctor --json")).out)["ok"]
 
 
 async def _sums_up(_: web.Request) -> web.Response:
