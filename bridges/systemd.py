@@ -14,7 +14,7 @@ import structlog
 
 from harness_client.clock import SYSTEM_CLOCK, Clock
 
-SEND_SECONDS: Final = 1.0
+SEND_SECONDS: Final = 5.0
 """How long a word may take; systemd reads at once, and whoever does not is not waited for."""
 
 LOOK_SECONDS: Final = 1.0
