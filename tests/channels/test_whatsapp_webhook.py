@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from multidict import CIMultiDict
 
-from bridges.message import Acceptance, ChannelStopped, Sent, Stop
+from bridges.message import Acceptance, ChannelStopped, InboundMessage, Sent, Stop
 from bridges.text.whatsapp_webhook import LARGEST_POST, MAX_CONNECTIONS, MAX_POSTS, READ_SECONDS
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
@@ -115,14 +115,29 @@ async def test_the_answer_waits_for_the_claim(fake: FakeWhatsApp) -> None:
     await line.channel.close()
 
 
-async def test_posts_beside_each_other_keep_their_order(fake: FakeWhatsApp, line: Line) -> None:
-    bodies = [post(change(value(message(str(number))))) for number in range(5)]
-    tasks = []
-    for number, body in enumerate(bodies):
-        tasks.append(asyncio.create_task(fake.deliver(line.webhook, body)))
-        await line.inbox.heard(number + 1)
-    assert await asyncio.gather(*tasks) == [200] * 5
-    assert [each.text for each in line.inbox.messages] == ["0", "1", "2", "3", "4"]
+async def test_posts_beside_each_other_keep_their_order(fake: FakeWhatsApp) -> None:
+    free = asyncio.Event()
+
+    class Slow(RecordingInbox):
+        async def accept(self, message: InboundMessage) -> Acceptance:
+            if message.text == "0":
+                self.changed.set()
+                await free.wait()
+            return await super().accept(message)
+
+    line = Line(fake)
+    line.inbox = Slow()
+    async with line.started():
+        line.inbox.changed.clear()
+        first = asyncio.create_task(line.posted(message("0")))
+        await line.inbox.changed.wait()
+        others = [asyncio.create_task(line.posted(message(str(number)))) for number in range(1, 5)]
+        for _ in range(10):  # more than a post needs
+            await fake.verify(line.webhook)
+        assert line.inbox.messages == []
+        free.set()
+        assert await asyncio.gather(first, *others) == [200] * 5
+        assert line.inbox.messages[0].text == "0"
 
 
 async def _half_a_post(webhook: str) -> asyncio.StreamWriter:
