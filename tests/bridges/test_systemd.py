@@ -234,3 +234,15 @@ async def test_a_loop_that_is_stuck_falls_silent(manager: Manager) -> None:
     assert len(manager.words) <= heard + 2, "nothing but the loop says that it turns"
     beating.cancel()
     await asyncio.wait([beating])
+
+
+async def test_a_secret_comes_from_the_credentials_of_the_service(
+    folder: Path, host: FakeHarness, telegram: FakeTelegram, tmp_path: Path
+) -> None:
+    config = configure(tmp_path, host, bot(telegram))
+    config.write_text(config.read_text().replace(f'token = "{telegram.token}"', 'token = { file = "telegram" }'))
+    (folder / "telegram").write_text(f"{telegram.token}\n")
+    async with service(tmp_path, config, CREDENTIALS_DIRECTORY=str(folder)) as running:
+        first, *_ = await running.ready()
+        assert "1 of 1" in first
+        assert await running.stop() == 0
