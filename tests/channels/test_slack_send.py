@@ -297,6 +297,7 @@ async def test_a_command_picked_in_a_channel_is_answered_to_its_sender_alone(fak
     assert outcomes == [Sent(None)] * 5 + [NotSent.WINDOW_CLOSED]
     assert {said.only_for for said in fake.said} == {TELLER}
     assert fake.said[0].texts == ["&lt;0&gt;"]
+    assert fake.count("conversations.info") == 0, "a channel is no private chat, whoever is in it"
 
 
 @pytest.mark.parametrize(
@@ -343,9 +344,11 @@ async def test_a_sign_in_page_is_no_file(fake: FakeSlack, channel: SlackChannel)
 @pytest.mark.parametrize(
     "address", ["http://files.slack.com/f", "https://files.slack.com.example.org/f", "file:///f", ""]
 )
-async def test_the_token_goes_to_slack_only(address: str) -> None:
+async def test_token_and_replies_go_to_slack_only(address: str) -> None:
+    api = SlackApi("xoxb-fake", None, FakeClock())
     with pytest.raises(OSError, match="elsewhere"):
-        await SlackApi("xoxb-fake", None, FakeClock()).fetch(address, 100)
+        await api.fetch(address, 100)
+    assert await api.respond(address, "the past") is NotSent.REJECTED, "nor does a reply go elsewhere"
 
 
 def file(fake: FakeSlack, name: str) -> InboundAttachment:
