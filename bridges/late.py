@@ -21,13 +21,16 @@ LATE_SECONDS = 24 * 3600.0
 
 
 async def settle(bot: RunningBot, turn: Turn) -> None:
-    """Say what became of a turn of an earlier process that the host does not run (:class:`Phase`)."""
+    """Say what became of a turn of an earlier process that the host does not run (:class:`Phase`).
+
+    The turn ends when that is said: a process killed in between says it once more rather than never.
+    """
     words = await bot.words(turn.chat)
     if turn.phase is Phase.CREATING:
         await _keep_session(bot, turn)
-    await bot.state.turns.end(turn)
     key = Key.CHAT_CUT_OFF if turn.phase is Phase.DELIVERING else Key.CHAT_SEND_AGAIN
     await bot.replies.reply(turn.reply_to, (words(key),))
+    await bot.state.turns.end(turn)
 
 
 async def _keep_session(bot: RunningBot, turn: Turn) -> None:

@@ -10,7 +10,7 @@ import pytest
 from bridges import late as late_module
 from bridges import turn as turn_module
 from bridges.conversation import LATE_LIMIT
-from bridges.message import EventId, NotSent, ReplyTarget, SentId
+from bridges.message import EventId, NotSent, ReplyTarget, SendOutcome, SentId
 from bridges.state import Phase, Turn
 from harness_client.types import RequestId, SessionId, TextPart
 from i18n import Key, Language, Words
@@ -90,7 +90,24 @@ async def test_a_late_answer_is_dropped_when_the_chat_has_moved_on(desk: Bench) 
 async def test_an_answer_that_was_on_its_way_is_not_sent_twice(desk: Bench) -> None:
     await restarted(desk, left_behind(Phase.DELIVERING))
     assert await desk.channel.until_sent(1) == [WORDS(Key.CHAT_CUT_OFF)]
-    assert await desk.state.turns.outstanding(BOT) == ()
+    await eventually(desk.nothing_outstanding)
+
+
+@pytest.mark.parametrize("phase", [Phase.CLAIMED, Phase.DELIVERING])
+async def test_a_turn_is_owed_a_word_until_the_word_is_out(
+    desk: Bench, monkeypatch: pytest.MonkeyPatch, phase: Phase
+) -> None:
+    owed: list[Turn] = []
+    send = desk.channel.send
+
+    async def sending(target: ReplyTarget, text: str) -> SendOutcome:
+        owed.extend(await desk.state.turns.outstanding(BOT))
+        return await send(target, text)
+
+    monkeypatch.setattr(desk.channel, "send", sending)
+    await restarted(desk, left_behind(phase))
+    await eventually(desk.nothing_outstanding)
+    assert [turn.event for turn in owed] == [EventId("old")]
 
 
 async def answered(desk: Bench, text: str = "hello", **values: object) -> Turn:
