@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from i18n import Language
-from tests.docs import chatting, codes, figures, settings
+from tests.docs import chatting, codes, figures, settings, stops
 
 _PART = re.compile(r"(<!-- (\w+) (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -19,6 +19,7 @@ def parts() -> Mapping[tuple[str, str], Callable[[Language], str]]:
         ("metrics", "table"): figures.section,
     }
     found |= {("codes", name): partial(codes.section, name) for name in codes.sections()}
+    found |= {("stops", name): partial(stops.section, name) for name in settings.CHANNELS}
     found |= {("channel", name): partial(settings.channel, name) for name in settings.CHANNELS}
     return found | {("keys", name): partial(settings.section, name) for name in settings.sections()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from i18n import Language
-from tests.docs import codes, figures, settings
+from tests.docs import codes, figures, settings, stops
 from tests.docs.pages import names, pairs, read
 from tests.docs.parts import marked, parts, renewed
 from tests.docs.tables import told
@@ -30,6 +30,7 @@ def entries() -> dict[str, set[str]]:
     return {
         "troubleshooting": {each for section in codes.sections().values() for each in section.entries},
         "configuration": settings.wanted(),
+        "stops": {f"{channel}.{text}" for channel in settings.CHANNELS for text in stops.stops(channel)},
         "metrics": {f"figure.{name}" for name in figures.figures()},
     }
 
@@ -53,6 +54,12 @@ def test_every_text_of_the_program_is_sorted() -> None:
     """A new table of the catalog is either explained on the page, or part of a conversation that explains itself."""
     assert set(texts()) >= {"docs/en/troubleshooting.md"}
     assert codes.tables() == codes.EXPLAINED | codes.CONVERSATION
+
+
+@pytest.mark.parametrize("channel", settings.CHANNELS)
+def test_every_channel_can_stop(channel: str) -> None:
+    """All refuse bad credentials for good; a channel whose texts are not found would look as if it had none."""
+    assert stops.stops(channel)
 
 
 def test_exit_codes_are_found() -> None:
