@@ -475,6 +475,7 @@ class Key(StrEnum):
     SMOKE_SEND_ATTACHED = "smoke.send_attached"
     SMOKE_SEND_GROUP = "smoke.send_group"
     SMOKE_SEND_STRANGER = "smoke.send_stranger"
+    SMOKE_SLACK = "smoke.slack"
     SMOKE_TAKEN = "smoke.taken"
     SMOKE_NOT_ASKED = "smoke.not_asked"
     SMOKE_RUNS = "smoke.runs"

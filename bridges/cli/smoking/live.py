@@ -104,6 +104,8 @@ class Live:
         stop = asyncio.Event()
         overridden = endpoint(bot) is Endpoint.OVERRIDDEN
         click.echo(f"\n{self.words(Key.SMOKE_CONNECTING_ELSEWHERE if overridden else Key.SMOKE_CONNECTING, bot=key)}")
+        if bot.channel == "slack":
+            click.echo(self.words(Key.SMOKE_SLACK))
         serving = asyncio.create_task(served.serve(stop))
         try:
             if await self._connected(bot, served):
