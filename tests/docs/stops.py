@@ -41,10 +41,10 @@ def _read(text: ast.expr, fixed: Mapping[str, ast.expr | None]) -> str:
             return value
         case ast.JoinedStr(parts):
             return "".join(_read(part, fixed) for part in parts)
-        case ast.FormattedValue(value):
-            return _read(value, fixed)
-        case ast.Name(name) if (value := fixed.get(name)) is not None:
-            return _read(value, fixed)
+        case ast.FormattedValue(inner):
+            return _read(inner, fixed)
+        case ast.Name(name) if (meant := fixed.get(name)) is not None:
+            return _read(meant, fixed)
         case _:
             return "…"
 
