@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from bridges.message import Acceptance, ChannelStopped, InboundMessage, NotSent, RetryAfter, SendOutcome, Sent, Stop
+from bridges.text import whatsapp_sidecar
 from bridges.text.whatsapp_linked import DOWN_SECONDS, LinkedChannel
 from bridges.text.whatsapp_linked_parse import Received, bare, parse
-from bridges.text.whatsapp_sidecar import CALL_SECONDS, Lost
+from bridges.text.whatsapp_sidecar import CALL_SECONDS, Device, Lost, Opened
+from bridges.text.whatsapp_sidecar import started as sidecar_of
 from commands.model import AttachmentKind, ChatKind
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
@@ -22,6 +26,12 @@ from tests.fakes.whatsapp.device import FakeDevice, fake_device
 ALICE = "16505551234@s.whatsapp.net"
 OWN = ("15550000000:7@s.whatsapp.net", "999:7@lid")
 GROUP = "120363001234567890@g.us"
+
+_STUBBORN = """
+import json, os, time
+print(json.dumps({"type": "open", "ids": [str(os.getpid())]}), flush=True)
+time.sleep(60)
+"""
 
 
 def read(**fields: object) -> InboundMessage | None:
@@ -93,6 +103,12 @@ def test_a_group_that_talks_of_others_does_not_address_the_bot(fields: dict[str,
     assert not found.addressed
     assert found.text == "@15550000000 in text is no mention"
     assert found.quoted is ("quoted" in fields)
+
+
+def test_a_mention_in_a_private_chat_is_text() -> None:
+    found = read(text="@15550000000 hi", mentions=("15550000000@s.whatsapp.net",))
+    assert found is not None
+    assert found.text == "@15550000000 hi"
 
 
 def test_a_file_is_named_and_cannot_be_fetched() -> None:
@@ -273,6 +289,19 @@ async def test_a_link_that_does_not_open_is_given_up(fake: FakeDevice, line: Lin
     await line.clock.advance(60)
     await starting
     assert isinstance(await line.ended(), TimeoutError)
+
+
+async def test_a_program_that_does_not_end_when_told_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whatsapp_sidecar, "END_SECONDS", 0.1)
+    node = tmp_path / "node"
+    node.write_text(f"#!{sys.executable} -IS\n{_STUBBORN}")
+    node.chmod(0o700)
+    device = Device(str(node), tmp_path, tmp_path / "device")
+    async with asyncio.timeout(10), sidecar_of(device, FakeClock()) as sidecar:
+        opened = await sidecar.event()
+    assert isinstance(opened, Opened)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(opened.ids[0]), 0)
 
 
 async def test_without_node_or_package_the_bot_says_what_to_do(tmp_path: Path) -> None:
