@@ -255,6 +255,23 @@ async def test_failures_are_told_apart(tmp_path: Path, monkeypatch: pytest.Monke
     assert record.code(stopped=False) == FAILED
 
 
+async def test_a_message_that_came_and_was_not_answered_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def operator(_: Platform, obey: Operator, __: Flow, host: FakeHarness) -> Operator:
+        async def hang(ask: Ask) -> None:
+            if ask is STEPS[Item.HISTORY][0]:
+                host.fail("session/page", delay=asyncio.Event(), times=1)
+                await obey(ask)
+
+        return hang
+
+    record, _ = await on_telegram(tmp_path, monkeypatch, operator=operator, patience=1.0)
+    found = results(record, Side.SIMULATED)
+    assert found[Item.HISTORY] == (Verdict.FAIL, Why.NO_REPLY)
+    assert found[Item.HISTORY_MOST] == (Verdict.NOT_DONE, Why.TIMED_OUT)
+
+
 async def test_what_the_operator_does_not_do_is_not_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def operator(platform: Platform, obey: Operator, flow: Flow, _: FakeHarness) -> Operator:
         async def idle(ask: Ask) -> None:

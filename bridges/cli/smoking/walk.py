@@ -141,7 +141,7 @@ class Walk:
         self._begin(ask)
         try:
             arrival = await self._found(self._over, self._patience)
-            return await self._judged(ask, arrival) if arrival else not_done(self._cause())
+            return await self._judged(ask, arrival) if arrival else self._unfinished()
         finally:
             self._ask = None
 
@@ -151,7 +151,7 @@ class Walk:
         try:
             arrival = await self._found(self._denied, self._patience)
             if arrival is None:
-                return not_done(self._cause())
+                return self._unfinished()
             sent = partial(self._sent_to, arrival)
             if pairs:
                 await self._found(sent, PAIRING_SECONDS)
@@ -207,12 +207,16 @@ class Walk:
     def _arrived(self) -> list[Arrival]:
         return [arrival for arrival in self.channel.arrivals if arrival.at >= self._began]
 
-    def _cause(self) -> Why:
+    def _unfinished(self) -> Result:
+        """Return why there is nothing to judge."""
         if self._flow.stopped:
-            return Why.NOT_REACHED
-        if self._ask is not STRANGER and self._denied() is not None:
-            return Why.NOT_ALLOWED
-        return Why.SKIPPED if self._flow.skipped else Why.TIMED_OUT
+            return not_done(Why.NOT_REACHED)
+        if self._flow.skipped:
+            return not_done(Why.SKIPPED)
+        if self._taken is not None:
+            return failed(Why.NO_REPLY)
+        denied = self._ask is not STRANGER and self._denied() is not None
+        return not_done(Why.NOT_ALLOWED if denied else Why.TIMED_OUT)
 
     async def _judged(self, ask: Ask, arrival: Arrival) -> Result:
         sendings = self._sent_to(arrival)
