@@ -66,6 +66,7 @@ async def test_numbers_never_repeat_for_one_message_not_even_in_a_new_process(fa
     async with Line(fake, cursors).started() as line:
         await line.channel.send(message.reply_to, "three")
     assert [(sent.text, sent.seq) for sent in fake.sent] == [("one", 1), ("two", 2), ("three", 3)]
+    assert sum("messages" in path for _, path in fake.calls) == 3, "no number is found out by trying"
 
 
 async def test_a_number_taken_by_a_lost_count_is_passed_over(fake: FakeQQ, line: Line) -> None:

@@ -13,7 +13,7 @@ from bridges.config import Api, Weixin
 from bridges.http import TimedOut, Unanswered
 from bridges.message import Acceptance, ChannelStopped, Sent, Stop
 from bridges.weixin.account import Account, Accounts
-from bridges.weixin.channel import GRACE_SECONDS, POLL_SECONDS, SILENT_POLLS, WeixinChannel
+from bridges.weixin.channel import EMPTY_PAUSE_SECONDS, GRACE_SECONDS, POLL_SECONDS, SILENT_POLLS, WeixinChannel
 from bridges.weixin.hosts import Hosts
 from bridges.weixin.outbox import REPLIES
 from bridges.weixin.wire import Refused
@@ -241,6 +241,20 @@ async def test_a_failed_poll_ends_the_run_and_says_no_more_than_what_failed(
         assert "token" not in str(failure)
         await line.start()
         assert (await line.says()).text == "hi"
+
+
+@pytest.mark.parametrize("cursor", ['""', "null"])
+async def test_an_empty_cursor_is_none(fake: FakeWeixin, line: Line, cursor: str) -> None:
+    await line.says()
+    await eventually(lambda: fake.through)
+    fake.fail("getupdates", Fault(body=f'{{"ret":0,"msgs":[],"get_updates_buf":{cursor}}}'.encode()))
+    await line.stop()
+    polls = len(fake.answered_cursors)
+    await line.start()
+    await line.clock.sleeping()
+    await line.clock.advance(EMPTY_PAUSE_SECONDS)
+    await eventually(lambda: len(fake.answered_cursors) > polls)
+    assert fake.answered_cursors[-1] == "cursor-1"
 
 
 async def test_a_platform_that_answers_nothing_at_once_is_not_asked_without_end(fake: FakeWeixin) -> None:
