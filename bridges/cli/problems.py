@@ -35,10 +35,11 @@ _STATE: Final = {
 def worded(problem: Problem, words: Words, *, address: str = "") -> str:
     """Return the problem in words; ``address`` is the host's, without its token."""
     match problem:
-        case StateError(trouble=Trouble.NEWER) if problem.detail:
-            return words(Key.STATE_NEWER_COPY, path=problem.path, copy=problem.detail)
         case StateError():
-            return words(_STATE[problem.trouble], path=problem.path, reason=problem.detail)
+            # What is told of a newer file is where its older copy is, if there is one.
+            newer = problem.trouble is Trouble.NEWER and problem.detail
+            key = Key.STATE_NEWER_COPY if newer else _STATE[problem.trouble]
+            return words(key, path=problem.path, reason=problem.detail, copy=problem.detail)
         case HarnessError():
             return words(_HOST.get(problem.code, Key.START_HOST_FAILED), address=address, reason=problem)
         case RuntimeMissing():
