@@ -8,9 +8,12 @@ from contextlib import asynccontextmanager
 
 from bridges.message import ChatKey, Cursors, ReplyTarget
 from bridges.text.discord import DiscordChannel
+from bridges.text.discord_calls import PAUSE_SECONDS
 from bridges.text.discord_parse import Place
 from harness_client.clock import SYSTEM_CLOCK, Clock
+from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors, RecordingInbox
+from tests.fakes.clock import FakeClock
 from tests.fakes.discord import TELLER, FakeDiscord, dm
 
 BOT = "ops"
@@ -59,3 +62,9 @@ async def connected(
     async with running(channel, inbox or RecordingInbox()):
         yield channel
     await channel.close()
+
+
+async def pass_pause(clock: FakeClock, sending: asyncio.Task[object]) -> None:
+    """Let a call that is made again go over the pause before that, if it is not through at once."""
+    await eventually(lambda: clock.soonest == PAUSE_SECONDS or sending.done())
+    await clock.advance(PAUSE_SECONDS)

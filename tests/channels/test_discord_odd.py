@@ -15,7 +15,7 @@ from bridges.supervise import Link, Supervisor
 from bridges.text.discord_calls import ATTEMPT_SECONDS, BANNED_SECONDS
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
-from tests.channels.discord import HOME, channel_at, connected, place, running
+from tests.channels.discord import HOME, channel_at, connected, pass_pause, place, running
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord import GENERAL, ME, FakeDiscord, Obj
 from tests.fakes.discord.payloads import thread
@@ -180,8 +180,7 @@ async def test_an_attempt_that_ends_in_a_global_limit_is_followed_by_one_that_ar
         sending = asyncio.create_task(channel.send(place(), "one"))
         await eventually(lambda: _limited(channel))
         await clock.advance(ATTEMPT_SECONDS)
-        await eventually(lambda: clock.sleepers == 2)  # the watchdog, and the pause
-        await clock.advance(1)
+        await pass_pause(clock, sending)
         async with asyncio.timeout(5):
             assert isinstance(await sending, Sent)
 
@@ -214,8 +213,7 @@ async def test_a_send_whose_answer_makes_no_sense_is_repeated_and_arrives_once(
     async with connected(fake, clock, inbox=inbox) as channel:
         fake.fail(SEND, status=201, body=body, effect=True)
         sending = asyncio.create_task(channel.send(place(), "hi"))
-        await eventually(lambda: clock.sleepers == 2)
-        await clock.advance(1)
+        await pass_pause(clock, sending)
         assert isinstance(await sending, Sent)
     assert fake.texts(HOME) == ["hi"]
 

@@ -29,7 +29,7 @@ from bridges.text.discord_threads import REMEMBERED, OwnThreads
 from i18n import Language
 from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors, RecordingInbox
-from tests.channels.discord import HOME, channel_at, connected, place, running
+from tests.channels.discord import HOME, channel_at, connected, pass_pause, place, running
 from tests.contract.desk import desk_at
 from tests.contract.rows.discord import DiscordPlatform
 from tests.fakes.clock import FakeClock
@@ -135,8 +135,7 @@ async def test_a_send_whose_answer_was_lost_is_repeated_and_arrives_once(
     async with connected(fake, clock) as channel:
         fake.fail(SEND, effect=effect, **how)  # type: ignore[misc]  # the rows above do not say effect
         sending = asyncio.create_task(channel.send(place(), "hi"))
-        await eventually(lambda: clock.sleepers == 2)  # the watchdog, and the pause
-        await clock.advance(1)
+        await pass_pause(clock, sending)
         outcome = await sending
         (said,) = fake.said
         assert outcome == Sent(SentId(str(said.id)))
@@ -287,8 +286,7 @@ async def test_a_thread_whose_opening_was_not_answered_is_still_ours(fake: FakeD
         at = await asked(fake, inbox)
         fake.fail(OPEN, drop=True, effect=True)
         sending = asyncio.create_task(channel.send(inbox.messages[-1].reply_to, "hi"))
-        await eventually(lambda: clock.sleepers == 2)
-        await clock.advance(1)
+        await pass_pause(clock, sending)
         assert isinstance(await sending, Sent)
         assert fake.texts(at) == ["hi"]
         assert at in opened(channel)

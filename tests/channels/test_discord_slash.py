@@ -11,14 +11,13 @@ import pytest
 
 from bridges.message import Acceptance, MenuEntry, NotSent, ReplyTarget, RetryAfter, Sent, SentId
 from bridges.text.discord import DiscordChannel
-from bridges.text.discord_calls import PAUSE_SECONDS
 from bridges.text.discord_slash import REMEMBERED, SIGN_SECONDS
 from commands.catalog import COMMANDS
 from commands.help import menu
 from i18n import Key, Language, Words
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
-from tests.channels.discord import HOME, channel_at, connected, running
+from tests.channels.discord import HOME, channel_at, connected, pass_pause, running
 from tests.contract.desk import desk_at
 from tests.contract.rows.discord import DiscordPlatform
 from tests.fakes.clock import FakeClock
@@ -146,8 +145,7 @@ async def test_an_answer_whose_fate_was_unknown_is_given_again_and_seen_once(
     asked, target = await picked(fake, inbox)
     fake.fail(CALLBACK, effect=effect, **how)  # type: ignore[misc]  # the rows above do not say effect
     sending = asyncio.create_task(channel.send(target, "one"))
-    await eventually(lambda: clock.sleepers == 3)  # the watchdog, the sign, and the pause
-    await clock.advance(PAUSE_SECONDS)
+    await pass_pause(clock, sending)
     outcome = await sending
     (said,) = fake.said
     assert (said.texts[-1], said.command) == ("one", asked.id)
@@ -163,8 +161,7 @@ async def test_a_text_put_in_the_place_of_a_sign_that_was_lost_is_put_there_agai
     await fake.until(lambda: asked.deferred)
     fake.fail("@original$", drop=True, effect=True)
     sending = asyncio.create_task(channel.send(target, "one"))
-    await eventually(lambda: clock.sleepers == 2)
-    await clock.advance(PAUSE_SECONDS)
+    await pass_pause(clock, sending)
     assert isinstance(await sending, Sent)
     assert [(said.texts[-1], said.command) for said in fake.said] == [("one", asked.id)]
 
@@ -194,8 +191,7 @@ async def test_an_answer_of_the_platform_that_says_little_leaves_nothing_sent_tw
     _, target = await picked(fake, inbox)
     fake.fail(CALLBACK, status=201, body=told, effect=True)
     sending = asyncio.create_task(channel.send(target, "one"))
-    await eventually(lambda: clock.sleepers == 3 or sending.done())
-    await clock.advance(PAUSE_SECONDS)
+    await pass_pause(clock, sending)
     assert isinstance(await sending, Sent)
     assert len(fake.said) == 1
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import math
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Self
@@ -82,6 +83,11 @@ class FakeClock:
     def sleepers(self) -> int:
         """How many sleeps and timeouts are pending."""
         return sum(not future.done() for _, _, future in self._waiting)
+
+    @property
+    def soonest(self) -> float:
+        """In how many seconds the first of them is due; infinity when there is none."""
+        return min((when - self._now for when, _, future in self._waiting if not future.done()), default=math.inf)
 
     async def sleeping(self, count: int = 1) -> None:
         """Wait until so many sleeps and timeouts are pending."""
