@@ -196,7 +196,7 @@ async def test_no_platform_hides_another(config: Path, telegram: FakeTelegram) -
     assert code == 1
     asked = json.loads((await ask(config, "--json", "--login")).stdout)
     (wecom,) = (each for each in asked["findings"] if each["subject"] == "not-asked")
-    assert wecom["level"] == Level.WRONG, "now it is asked, and is not there"
+    assert (wecom["level"], wecom["code"]) == (Level.WRONG, Sign.UNREACHED), "now it is asked, and is not there"
 
 
 async def test_offline_asks_no_platform_and_says_so(config: Path, telegram: FakeTelegram) -> None:

@@ -35,9 +35,10 @@ MARKS: Final = {Level.OK: "✓", Level.NOTE: "·", Level.WRONG: "✗"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report; ``text`` is for people."""
+    """One line of the report; ``text`` is for people, ``code`` for programs, where there is one."""
 
     check: Check
     subject: str
     level: Level
     text: str
+    code: str = ""

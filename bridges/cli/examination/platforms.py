@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Final
 
 from bridges.channels import Surroundings, build
@@ -60,11 +59,7 @@ class _Nothing:
 
 def surroundings(config: Config, clock: Clock, hide: Callable[[str], None]) -> Surroundings:
     """Return what a channel of ``config`` needs to look at its platform."""
-    return Surroundings(_Nothing(), clock, hide, _data(config))
-
-
-def _data(config: Config) -> Path:
-    return config.state.path.absolute().parent
+    return Surroundings(_Nothing(), clock, hide, config.state.path.absolute().parent)
 
 
 async def look(bot: AnyBot, around: Surroundings, *, log_in: bool) -> tuple[Noticed, ...]:
@@ -89,7 +84,7 @@ def told(bot: AnyBot, seen: Sequence[Noticed], words: Words) -> list[Finding]:
     """Put what a look showed into words."""
     channel = words(NAMES[bot.channel])
     return [
-        Finding(Check.PLATFORM, bot.name, level, words(key, detail=each.detail, channel=channel))
+        Finding(Check.PLATFORM, bot.name, level, words(key, detail=each.detail, channel=channel), each.sign)
         for each in seen
         for level, key in (_TOLD[each.sign],)
     ]
