@@ -7,6 +7,7 @@ over. A token can be looked for in the finished line, but nobody knows how to lo
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -73,6 +74,11 @@ def described(error: BaseException) -> str:
     ours = is_ours(type(error).__module__) or isinstance(error, OSError | ImportError)
     text = " ".join(str(error).split()) if ours else ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def code(word: str) -> str:
+    """Return what a platform names as its code, if that is what it is: a body may hold anything in its place."""
+    return word if re.fullmatch(r"[\w.:/-]{0,64}", word, re.ASCII) else "odd"
 
 
 def at(file: str, line: int) -> str:

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 import aiohttp
 import msgspec
 
+from bridges import shown
 from bridges.bearer import Bearer, Grant
 from bridges.http import Reply, Request, Unanswered, exchange, new_session
 from bridges.trusted import TrustedHosts
@@ -33,7 +34,7 @@ class Refused(Exception):
     """The platform said no. ``code`` is its own word or number, empty where it gave none."""
 
     def __init__(self, call: str, status: int, code: str, seconds: float | None = None) -> None:
-        super().__init__(f"{call}: HTTP {status}, code {code or 'none'}")
+        super().__init__(f"{call}: HTTP {status}, code {shown.code(code) or 'none'}")
         self.status = status
         self.code = code
         self.seconds = seconds

@@ -14,6 +14,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bridges import shown
 from bridges.http import BODY_LIMIT, CallFailed, Reply, Request, Unreached, exchange
 from bridges.message import ChannelStopped, Clock, NotSent, RetryAfter, SendOutcome, Sent, SentId, Stop
 from bridges.text.slack_parse import SLACK, Me, escaped
@@ -189,7 +190,7 @@ def _refused(status: int, code: str, wait: str | None) -> SendOutcome:
         return RetryAfter(_seconds(wait))
     no_verdict = status >= 500 or (status < 300 and not code)  # a page of something in between, or half an answer
     outcome = NotSent.UNKNOWN if no_verdict else _OUTCOMES.get(code, NotSent.REJECTED)
-    structlog.get_logger(__name__).warning("not sent", status=status, code=code[:40], outcome=outcome)
+    structlog.get_logger(__name__).warning("not sent", status=status, code=shown.code(code), outcome=outcome)
     return outcome
 
 

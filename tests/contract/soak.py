@@ -223,7 +223,7 @@ class Soak:
 
     async def _watch(self, world: World, state: Path) -> None:
         """Measure every hour; kill the host now and then, which comes back at once."""
-        for hour in itertools.count():
+        for hour in range(int(self._hours) + 1):
             await asyncio.sleep(hour * HOUR - asyncio.get_running_loop().time())
             if hour % STARTS_EVERY == KILLED_AT:
                 self.result.kills += 1

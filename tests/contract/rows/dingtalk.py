@@ -118,7 +118,13 @@ class DingTalkPlatform:
         return {SECRET, *self.fake.tokens, *self.fake.given}
 
     def forget(self) -> None:
-        for seen in (self.fake.calls, self.fake.opened, self.fake.gateway.acknowledged, self._messages):
+        for seen in (
+            self.fake.calls,
+            self.fake.opened,
+            self.fake.gateway.acknowledged,
+            self.fake.gateway._sent,
+            self._messages,
+        ):
             seen.clear()
         self.fake.forget()
 
@@ -131,4 +137,4 @@ async def platform() -> AsyncIterator[Simulated]:
     async with FakeDingTalk() as fake:
         yield DingTalkPlatform(fake)
         assert not fake.violations
-        assert all(card.ended for card in fake.cards.all.values())
+        assert all(card.ended for card in fake.cards.all.values() if card.chat)

@@ -125,7 +125,7 @@ class DiscordPlatform:
         return {self.fake.token}
 
     def forget(self) -> None:
-        for seen in (self.fake.said, self.fake.calls, self._messages):
+        for seen in (self.fake.said, self.fake.calls, self.fake._nonces, self._messages):
             seen.clear()
         self.fake.gateway.forget()
 

@@ -113,7 +113,14 @@ class FeishuPlatform:
         return {SECRET, *self.fake.tokens, *self.fake.gateway.tickets}
 
     def forget(self) -> None:
-        for seen in (self.fake.shown, self.fake.calls, self.fake.cards, self.fake.withdrawn, self._events):
+        for seen in (
+            self.fake.shown,
+            self.fake.calls,
+            self.fake.cards,
+            self.fake.withdrawn,
+            self.fake._uuids,
+            self._events,
+        ):
             seen.clear()
 
     async def _deliver(self, event: Obj) -> None:

@@ -121,7 +121,15 @@ class QQPlatform:
 
     def forget(self) -> None:
         gateway = self.fake.gateway
-        for seen in (self.fake.sent, self.fake.calls, gateway.identified, gateway.resumed, gateway.beats, self._events):
+        for seen in (
+            self.fake.sent,
+            self.fake.calls,
+            self.fake._asked,
+            gateway.identified,
+            gateway.resumed,
+            gateway.beats,
+            self._events,
+        ):
             seen.clear()
 
     async def _deliver(self, event: Obj) -> None:

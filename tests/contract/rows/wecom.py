@@ -113,7 +113,7 @@ class WeComPlatform:
         return {SECRET}
 
     def forget(self) -> None:
-        for seen in (self.fake.said, self.fake.frames, self._frames):
+        for seen in (self.fake.said, self.fake.frames, self.fake._requests, self._frames):
             seen.clear()
 
     async def _deliver(self, frame: Obj) -> None:

@@ -111,7 +111,7 @@ class WhatsAppPlatform:
     async def meets(self, trouble: Trouble, note: str) -> bool:
         match trouble:
             case Trouble.BUSY:
-                self.fake.fail("send", Fault(status=429, headers=(("Retry-After", "1"),)))
+                self.fake.fail("send", Fault(code=131056))
             case Trouble.LOST:
                 self.fake.fail("send", Fault(status=200, accepted=True, drop=True))
             case Trouble.BROKEN:
