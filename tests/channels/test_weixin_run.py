@@ -251,9 +251,10 @@ async def test_an_empty_cursor_is_none(fake: FakeWeixin, line: Line, cursor: str
     await line.stop()
     polls = len(fake.answered_cursors)
     await line.start()
-    await line.clock.sleeping()
-    await line.clock.advance(EMPTY_PAUSE_SECONDS)
-    await eventually(lambda: len(fake.answered_cursors) > polls)
+    async with asyncio.timeout(20):
+        while len(fake.answered_cursors) == polls:
+            await line.clock.advance(EMPTY_PAUSE_SECONDS)
+            await asyncio.sleep(0.005)
     assert fake.answered_cursors[-1] == "cursor-1"
 
 
