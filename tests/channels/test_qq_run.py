@@ -114,8 +114,10 @@ async def test_an_event_delivered_twice_keeps_its_id(fake: FakeQQ, line: Line) -
 
 @pytest.mark.parametrize("code", [4001, 4002, 4006, 4007, 4900, 4902, 4913])
 async def test_ends_that_need_a_new_session(fake: FakeQQ, line: Line, code: int) -> None:
+    await line.says()
     await fake.gateway.close(code)
     assert isinstance(await line.ended(), Ended)
+    assert b'"id":""' in line.cursors.values["session"], "nor does another process try"
     await again(line)
     assert (len(fake.gateway.identified), len(fake.gateway.resumed)) == (2, 0)
 
