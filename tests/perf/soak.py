@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bridges.log import Redactor, logging_to
 from tests.contract.soak import Result, Soak
 from tests.contract.test_table import ROWS
 from tests.fakes.swift import run_swiftly
@@ -23,7 +24,11 @@ WARM_UP: int = 2
 def soak(hours: int) -> Result:
     """Run all rows that have a platform."""
     rows = {name: row for name, row in ROWS.items() if name != "terminal"}
-    with tempfile.TemporaryDirectory() as folder:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Path(folder, "log").open("w") as log,
+        logging_to(log, Redactor()),
+    ):
         return run_swiftly(Soak(rows, hours).run(Path(folder)))
 
 
