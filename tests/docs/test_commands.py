@@ -33,7 +33,7 @@ from tests.channels.test_weixin_login import CONFIRMED
 from tests.channels.test_whatsapp_setup import OPEN, QR, Machine
 from tests.channels.weixin import platform as weixin_platform
 from tests.docs.pages import blocks, read
-from tests.docs.shell import SECONDS, Shell, checkout, commands, prepared
+from tests.docs.shell import SECONDS, Shell, checkout, commands, path, prepared
 from tests.fakes.harness import FakeHarness
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram.updates import private
@@ -184,17 +184,25 @@ async def _hears(telegram: FakeTelegram, person: int, count: int) -> None:
     "harness-im sessions --full",
     "harness-im reload",
     "harness-im health",
-    "curl -s http://127.0.0.1:9464/healthz",
-    "curl -s http://127.0.0.1:9464/readyz",
-    "curl -s http://127.0.0.1:9464/metrics",
 )
 async def test_looking_at_a_running_program(*, shell: Shell, host: FakeHarness, telegram: FakeTelegram) -> None:
-    async with served(shell, "harness-im run", host, telegram) as address:
+    async with served(shell, "harness-im run", host, telegram):
         (bot,) = json.loads((await shell.run("harness-im bots --json")).out)
         assert bot["state"] == "up"
         assert "telegram/ops" in (await shell.run("harness-im bots")).out
         for command in ("harness-im sessions", "harness-im sessions --full", "harness-im reload", "harness-im health"):
             assert (done := await shell.run(command)).code == 0, done
+
+
+@types(
+    "curl -s http://127.0.0.1:9464/healthz",
+    "curl -s http://127.0.0.1:9464/readyz",
+    "curl -s http://127.0.0.1:9464/metrics",
+)
+async def test_figures_and_health(*, shell: Shell, host: FakeHarness, telegram: FakeTelegram) -> None:
+    if shutil.which("curl", path=path()) is None:
+        pytest.skip("curl …/healthz, /readyz, /metrics: there is no curl here")
+    async with served(shell, "harness-im run", host, telegram) as address:
         for page, said in (("healthz", "alive"), ("readyz", "telegram/ops"), ("metrics", "bridge_channel_up")):
             here = {"http://127.0.0.1:9464": address}
             assert said in (await shell.run(f"curl -s http://127.0.0.1:9464/{page}", here)).out
