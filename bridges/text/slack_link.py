@@ -237,8 +237,8 @@ class SlackLink:
 def _app(base: str, me: Me, take: Callable[[Mapping[str, object]], Awaitable[BoltResponse]]) -> AsyncApp:
     """Return a Bolt app that hands every payload to ``take``, our own echo included.
 
-    Bolt knows the bot from us: its own log-in at the first event would swallow that event when it fails. Nothing of its
-    own looks at a payload before we do: where that fails, the payload is never acknowledged.
+    Bolt knows the bot from us: its own log-in at the first event would swallow that event when it fails. As little
+    of it as can be looks at a payload before we do: what it fails at is never acknowledged.
     """
 
     async def authorize() -> AuthorizeResult:

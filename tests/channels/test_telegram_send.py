@@ -303,6 +303,7 @@ async def test_a_blank_draft_is_not_sent(fake: FakeTelegram, channel: TelegramCh
     stream = await channel.begin(place())
     assert stream is not None
     await stream.update(text)
+    await channel.typing(place())  # by the end of this call a draft would be there too
     await stream.update("Hello")
     await fake.until(lambda: bool(fake.drafts))
     await stream.finish("Hello")
