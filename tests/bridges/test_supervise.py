@@ -297,6 +297,6 @@ async def test_a_missing_package_stops_the_bot_and_says_what_to_install(clock: F
     link = Link_(clock, [without])
     running = supervisor(link)
     await running.run()
-    assert (running.health.link, running.health.why) == (Link.STOPPED, Stop.MISCONFIGURED)
+    assert (running.health.link, running.health.why) == (Link.STOPPED, Stop.NOT_INSTALLED)
     assert running.health.error is not None
     assert f"pip install 'harness-im[{running.health.bot.channel}]'" in running.health.error
