@@ -21,7 +21,7 @@ from typing import Final
 
 from bridges.message import EventId
 from bridges.state import BotKey
-from bridges.state.sqlite import open_state
+from bridges.state.sqlite import CLAIM_SECONDS, open_state
 from commands.model import ChatKind, SenderId
 from harness_client.types import SessionId
 from tests.contract.platform import Row, Trouble
@@ -38,11 +38,11 @@ END: Final = " - and that is all."
 SLOWEST: Final = 10.0
 """Simulated seconds the longest answer takes."""
 OLD_CLAIMS: Final = 500
-"""Messages that were taken on a day and an hour before the run begins."""
-DAY: Final = 24 * HOUR
+"""Messages that were taken on so long before the run that nobody delivers them again."""
 
 AT_ONCE: Final = frozenset({Trouble.CLOSE, Trouble.RESET, Trouble.SILENCE, Trouble.EXPIRED})
 """Troubles that come while an answer is made; the others wait for what comes next."""
+SETTLING_SECONDS: Final = 120.0
 TROUBLED_SECONDS: Final = 200.0
 """How long a trouble lasts: a dead link is noticed within 60 seconds, and made again after a back-off."""
 
@@ -131,8 +131,8 @@ class Soak:
         return (say(f"You said: {prompt}", rest, END),)
 
     async def _age(self, path: Path) -> None:
-        """Let there be messages of a day and an hour ago."""
-        async with open_state(path, clock=_Yesterday()) as state:
+        """Let there be messages that were taken on long ago."""
+        async with open_state(path, clock=_LongAgo()) as state:
             claims = (state.claims.claim(BotKey("telegram", "ops"), EventId(f"old-{n}")) for n in range(OLD_CLAIMS))
             await asyncio.gather(*claims)
 
@@ -156,7 +156,9 @@ class Soak:
         troubles: list[Trouble | None] = [*Trouble, None, None]
         self._chance.shuffle(troubles)
         for trouble in troubles:
-            await asyncio.sleep(self._chance.uniform(0, 2) * (HOUR / len(troubles) - TROUBLED_SECONDS))
+            await asyncio.sleep(
+                self._chance.uniform(0, 2) * (HOUR / len(troubles) - TROUBLED_SECONDS - SETTLING_SECONDS)
+            )
             word = f"word-{seat.platform.bot.channel}-{next(self._numbers)}."
             asked.append(Asked(word, trouble, self.result.kills))
             await self._ask(seat, word, trouble, *next(chats))
@@ -188,6 +190,7 @@ class Soak:
     async def _recover(self, seat: SwiftSeat) -> None:
         await asyncio.sleep(TROUBLED_SECONDS)
         seat.simulated.heals()
+        await asyncio.sleep(SETTLING_SECONDS)  # a link that has been dead may yet be taken for dead
         await seat.connected()
 
     def _judge(self, seat: SwiftSeat, asked: Asked) -> None:
@@ -239,11 +242,11 @@ class Soak:
         world.host.calls.clear()
 
 
-class _Yesterday(LoopClock):
-    """A clock that is a day and an hour late."""
+class _LongAgo(LoopClock):
+    """A clock that is late by more than a claim lasts."""
 
     def time(self) -> float:
-        return super().time() - DAY - HOUR
+        return super().time() - CLAIM_SECONDS - HOUR
 
 
 def _sample(hour: int, state: Path) -> Sample:

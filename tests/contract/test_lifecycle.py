@@ -20,6 +20,9 @@ LOSSES = 20
 LOSS_SECONDS = 1_800.0
 """Ten hours of it."""
 
+TROUBLED_SECONDS = 200.0
+"""How long each lasts: a dead link is noticed within 60 seconds, and made again after a back-off."""
+
 LINK_TROUBLES = (Trouble.CLOSE, Trouble.RESET, Trouble.SILENCE)
 
 
@@ -43,8 +46,9 @@ async def _lose_and_ask(seat: SwiftSeat) -> None:
     for number, trouble in zip(range(LOSSES), itertools.cycle(LINK_TROUBLES)):
         await seat.platform.says(f"q{number:03}.")
         await seat.simulated.meets(trouble, "lost")
-        await asyncio.sleep(LOSS_SECONDS)
+        await asyncio.sleep(TROUBLED_SECONDS)
         seat.simulated.heals()
+        await asyncio.sleep(LOSS_SECONDS - TROUBLED_SECONDS)
         await seat.connected()
         await seat.quiet()
         assert seat.count(f"q{number:03}.") == 1

@@ -49,7 +49,7 @@ def figures(result: Result) -> list[Figure]:
         Figure("growth of open descriptors", (last.descriptors - first.descriptors) / span, 1, "an hour",
                f"{last.descriptors} in the end"),
         Figure("state file with its journal", last.state / 1e6, 8, "MB"),
-        Figure("claims older than a day", result.old_claims_left, 0, ""),
+        Figure("claims that nobody can repeat any more", result.old_claims_left, 0, ""),
     ]  # fmt: skip
 
 
