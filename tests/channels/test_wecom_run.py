@@ -286,3 +286,18 @@ async def test_more_messages_than_may_wait_are_not_kept(
     await line.start()
     await line.says("four")
     assert "one" in [message.text for message in line.inbox.messages]
+
+
+async def test_what_waits_to_be_taken_on_is_bounded(
+    fake: FakeWeCom, line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bridges.wecom.channel.WAITING", 3)
+    line.inbox.answers.append(OSError("disk full"))
+    await fake.says("0")
+    await line.ended()
+    for number in range(1, 6):
+        await fake.says(str(number))
+    await fake.read()
+    await line.start()
+    assert [message.text for message in await line.inbox.heard(3)] == ["0", "1", "2"]
+    assert (await line.says("later")).text == "later"
