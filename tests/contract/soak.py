@@ -12,8 +12,9 @@ import itertools
 import os
 import random
 import sqlite3
+import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,13 +78,10 @@ class Result:
     samples: list[Sample] = field(default_factory=list)
     old_claims_left: int = OLD_CLAIMS
 
-    def slope(self, warm_up: float) -> float:
-        """Return the growth of memory in bytes an hour after ``warm_up`` hours, by least squares."""
-        points = [(sample.hour, sample.rss) for sample in self.samples if sample.hour >= warm_up]
-        middle = sum(hour for hour, _ in points) / len(points)
-        mean = sum(rss for _, rss in points) / len(points)
-        spread = sum((hour - middle) ** 2 for hour, _ in points)
-        return sum((hour - middle) * (rss - mean) for hour, rss in points) / spread
+    def slope(self, measure: Callable[[Sample], int], warm_up: int) -> float:
+        """Return by how much something grew in an hour after ``warm_up`` hours, by least squares."""
+        hours = [sample.hour for sample in self.samples[warm_up:]]
+        return statistics.linear_regression(hours, [measure(sample) for sample in self.samples[warm_up:]]).slope
 
 
 @dataclass(slots=True)

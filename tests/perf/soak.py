@@ -37,16 +37,20 @@ def figures(result: Result) -> list[Figure]:
     first, last = result.samples[WARM_UP], result.samples[-1]
     span = last.hour - first.hour
     troubles = ", ".join(f"{count} {trouble}" for trouble, count in sorted(result.troubles.items()))
+    memory, tasks, descriptors = (
+        result.slope(measure, WARM_UP)
+        for measure in (lambda each: each.rss, lambda each: each.tasks, lambda each: each.descriptors)
+    )
     told = f"{result.questions} questions, {result.answered} answered whole; {troubles}"
     rules = f"{result.kills} deaths of the host, {result.starts} starts of bots"
     return [
         Figure("replies lost", len(result.lost), 0, "", told),
         Figure("replies doubled", len(result.doubled), 0, "", rules),
         Figure("replies the rules give up (outcome unknown)", result.missing + result.cut, result.questions * 0.1, ""),
-        Figure("growth of memory, fakes included", result.slope(WARM_UP) / 1e6, 0.5, "MB an hour",
+        Figure("growth of memory, fakes included", memory / 1e6, 0.5, "MB an hour",
                f"{first.rss / 1e6:.0f} MB, {span:.0f} h later {last.rss / 1e6:.0f} MB"),
-        Figure("growth of open tasks", (last.tasks - first.tasks) / span, 1, "an hour", f"{last.tasks} in the end"),
-        Figure("growth of open descriptors", (last.descriptors - first.descriptors) / span, 1, "an hour",
+        Figure("growth of open tasks", tasks, 1, "an hour", f"{last.tasks} in the end"),
+        Figure("growth of open descriptors", descriptors, 1, "an hour",
                f"{last.descriptors} in the end"),
         Figure("state file with its journal", last.state / 1e6, 8, "MB"),
         Figure("claims that nobody can repeat any more", result.old_claims_left, 0, ""),
