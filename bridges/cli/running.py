@@ -46,6 +46,9 @@ OK, FAILED, MISUSED = 0, 1, 2
 READY_SECONDS: Final = 10.0
 """How long the ready line waits for links that are still being made."""
 
+QUIET_SECONDS: Final = 2.0
+"""How long it waits for the next one once a link is up: one whose SDK loads slowly holds nobody's ready line back."""
+
 LOOK_SECONDS: Final = 0.02
 """How often it looks; nothing announces that the last of several links is up."""
 
@@ -201,11 +204,14 @@ async def _reload_until_hung_up(
 
 
 async def _settled(parts: Parts, served: Sequence[ServedBot], stop: asyncio.Event) -> None:
-    """Wait until every link is up, stopped or failing, READY_SECONDS at most."""
-    until = parts.clock.monotonic() + READY_SECONDS
+    """Wait until every link is up, stopped or failing, or until some are and nothing changes for QUIET_SECONDS."""
+    until, pending = parts.clock.monotonic() + READY_SECONDS, len(served)
     while not stop.is_set() and parts.clock.monotonic() < until:
-        if not any(bot.health.link in {Link.CLOSED, Link.CONNECTING} for bot in served):
+        left = sum(bot.health.link in {Link.CLOSED, Link.CONNECTING} for bot in served)
+        if not left:
             return
+        if left < pending:
+            pending, until = left, min(until, parts.clock.monotonic() + QUIET_SECONDS)
         await parts.clock.sleep(LOOK_SECONDS)
 
 

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from bridges.cli.running import QUIET_SECONDS, READY_SECONDS
 from i18n import Key, Language, Words
 from tests.bridges.bench import eventually
 from tests.bridges.chat_process import PROGRAM, SECONDS, environment
+from tests.fakes.feishu import APP_ID, SECRET, FakeFeishu
 from tests.fakes.harness import FakeHarness, say
 from tests.fakes.telegram import TELLER, FakeTelegram, Obj
 
@@ -128,6 +130,38 @@ async def test_the_ready_line_names_the_host_and_every_bot(
     for secret in ("nobody-knows-this-token", telegram.token, host.login.token):
         assert secret not in said
     assert "Traceback" not in said
+
+
+async def test_an_sdk_that_takes_long_to_load_holds_neither_the_ready_line_nor_another_bot_back(
+    host: FakeHarness, telegram: FakeTelegram, tmp_path: Path
+) -> None:
+    slow = tmp_path / "packages" / "lark_oapi" / "ws"
+    slow.mkdir(parents=True)
+    (slow.parent / "__init__.py").touch()
+    (slow / "__init__.py").touch()
+    (slow / "client.py").write_text(f"import time\ntime.sleep({2 * READY_SECONDS})\n")
+    async with FakeFeishu() as platform:
+        loading = f"""
+[[bot]]
+name = "slow"
+channel = "feishu"
+app_id = "{APP_ID}"
+app_secret = "{SECRET}"
+[bot.endpoints]
+api = "{platform.url}"
+"""
+        config = configure(tmp_path, host, loading, bot(telegram))
+        async with service(tmp_path, config, PYTHONPATH=str(slow.parents[1])) as running:
+            await telegram.until(lambda: telegram.count("getUpdates") > 0)
+            async with asyncio.timeout(QUIET_SECONDS + READY_SECONDS / 2):
+                first, *bots = await running.ready()
+            assert "1 of 2" in first
+            assert set(bots) == {
+                EN(Key.RUN_WAITING, bot="feishu/slow", error="").rstrip(), EN(Key.RUN_UP, bot="telegram/ops"),
+            }  # fmt: skip
+            await telegram.deliver(message(telegram, "hello"))
+            await telegram.until(lambda: telegram.texts(TELLER) == ["You said: hello"])
+            assert await running.stop() == 0
 
 
 async def test_a_bot_answers_and_its_menu_is_published(
