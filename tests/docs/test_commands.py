@@ -37,6 +37,7 @@ from tests.docs.shell import SECONDS, Shell, checkout, commands, path, prepared
 from tests.fakes.harness import FakeHarness
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram.updates import private
+from tests.fakes.waiting import eventually
 from tests.guards.sources import PACKAGES
 
 EN = Words(Language.EN)
@@ -187,8 +188,7 @@ async def _hears(telegram: FakeTelegram, person: int, count: int) -> None:
 )
 async def test_looking_at_a_running_program(*, shell: Shell, host: FakeHarness, telegram: FakeTelegram) -> None:
     async with served(shell, "harness-im run", host, telegram):
-        (bot,) = json.loads((await shell.run("harness-im bots --json")).out)
-        assert bot["state"] == "up"
+        await eventually(lambda: _is_up(shell), SECONDS)
         assert "telegram/ops" in (await shell.run("harness-im bots")).out
         for command in ("harness-im sessions", "harness-im sessions --full", "harness-im reload", "harness-im health"):
             assert (done := await shell.run(command)).code == 0, done
@@ -206,6 +206,12 @@ async def test_figures_and_health(*, shell: Shell, host: FakeHarness, telegram: 
         for page, said in (("healthz", "alive"), ("readyz", "telegram/ops"), ("metrics", "bridge_channel_up")):
             here = {"http://127.0.0.1:9464": address}
             assert said in (await shell.run(f"curl -s http://127.0.0.1:9464/{page}", here)).out
+
+
+async def _is_up(shell: Shell) -> bool:
+    """What a running program tells of its bots it writes down within a second."""
+    (bot,) = json.loads((await shell.run("harness-im bots --json")).out)
+    return bool(bot["state"] == "up")
 
 
 @types("harness-im doctor", "harness-im doctor --config config.toml", "harness-im doctor --json")
