@@ -10,7 +10,7 @@ import structlog
 from bridges.feishu.card import MAX_BYTES, Cards
 from bridges.feishu.check import look
 from bridges.feishu.inbound import Malformed, Resource, Route, parse
-from bridges.feishu.link import Link, LinkEnded, link_of
+from bridges.feishu.link import Deaf, Link, LinkEnded, link_of
 from bridges.feishu.outbox import Outbox
 from bridges.feishu.pipe import Event, Up, Why
 from bridges.feishu.rest import Application, BadSecret, BotInfo, Refused, Rest
@@ -38,10 +38,6 @@ DEAF_SECONDS: Final = 150.0
 """How long the platform may say nothing: it is pinged every 60 seconds."""
 
 
-class Deaf(Exception):
-    """The platform says nothing any more."""
-
-
 class FeishuChannel:
     """See :class:`bridges.message.Channel`. A message holds what a card holds: an answer may come as either."""
 
@@ -65,7 +61,7 @@ class FeishuChannel:
             self._ends = _Ends(self._application, self._cursors, self._clock, self._hide)
         ends = self._ends
         try:
-            own_id = await self._own_id(ends.rest)
+            own_id = ends.own_id = ends.own_id or await self._own_id(ends.rest)
             async with link_of(self._application) as link, task_group() as tasks:
                 tasks.create_task(ends.cards.end_left_over())
                 await first_of(self._listen(link, inbox, own_id), _locked_out(ends.rest))
@@ -117,7 +113,7 @@ class FeishuChannel:
     async def _own_id(self, rest: Rest) -> str:
         """Return the bot's open_id, which is how a mention of it is told from others."""
         info = await rest.call("GET", "/bot/v3/info", BotInfo)
-        if info.bot is None:
+        if info.bot is None or not info.bot.open_id:
             raise ChannelStopped(Stop.MISCONFIGURED, "this Feishu app is no bot; add the bot feature in its console")
         return info.bot.open_id
 
@@ -152,9 +148,11 @@ class FeishuChannel:
 class _Ends:
     """What outlives a connection, until the channel is closed."""
 
-    __slots__ = ("cards", "outbox", "rest")
+    __slots__ = ("cards", "outbox", "own_id", "rest")
 
     def __init__(self, application: Application, cursors: Cursors, clock: Clock, hide: Callable[[str], None]) -> None:
+        self.own_id = ""
+        """Asked for once: a link that comes and goes must not use up the month's calls."""
         self.rest = Rest(application, clock, hide)
         self.outbox = Outbox(self.rest, clock)
         self.cards = Cards(self.rest, self.outbox, cursors, clock)

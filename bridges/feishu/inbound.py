@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Self, TypeVar
@@ -24,6 +25,9 @@ _FILES: Final = {
     "sticker": AttachmentKind.STICKER,
 }
 """Messages that are one file. What is neither in here nor text is handed on as a file that cannot be fetched."""
+
+_READ: Final = frozenset({"text", "post", *_FILES})
+"""Messages whose content is looked at; in others the same fields hold other things."""
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -69,7 +73,7 @@ class _Sender(msgspec.Struct):
 class _Mention(msgspec.Struct):
     key: str
     id: _Ids | None = None
-    name: str = ""
+    name: str | None = None
 
 
 class _Message(msgspec.Struct):
@@ -77,7 +81,7 @@ class _Message(msgspec.Struct):
     chat_id: str
     chat_type: str = ""
     message_type: str = ""
-    content: str = "{}"
+    content: str | None = None
     parent_id: str | None = None
     root_id: str | None = None
     thread_id: str | None = None
@@ -121,7 +125,7 @@ class _Content(msgspec.Struct):
     file_name: str | None = None
 
 
-S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
 class Malformed(Exception):
@@ -144,11 +148,11 @@ def parse(payload: bytes, bot: str, own_id: str) -> InboundMessage | None:
         raise Malformed("no id, no chat or no sender")
     mentions = {each.key: each for each in message.mentions or () if each.key}
     mentioned = {key for key, each in mentions.items() if each.id is not None and each.id.open_id == own_id}
-    names = {key: "" if key in mentioned else f"@{each.name}" for key, each in mentions.items()}
+    names = {key: "" if key in mentioned else f"@{each.name or ''}" for key, each in mentions.items()}
     direct = message.chat_type == "p2p"
     topic = message.thread_id
     chat = ChatKey(CHANNEL, bot, f"{message.chat_id}/{topic}" if topic and not direct else message.chat_id)
-    content = _decode(message.content.encode(), _Content)
+    content = _content(message)
     return InboundMessage(
         id=EventId(message.message_id),
         chat=chat,
@@ -160,6 +164,16 @@ def parse(payload: bytes, bot: str, own_id: str) -> InboundMessage | None:
         addressed=direct or bool(mentioned),
         quoted=bool(message.parent_id) and not (topic and message.parent_id == message.root_id),
     )
+
+
+def _content(message: _Message) -> _Content:
+    """Read what a message says, in the first of its languages where it has several."""
+    if message.message_type not in _READ or not message.content:
+        return _Content()
+    content = _decode(message.content.encode(), _Content)
+    if message.message_type == "post" and content == _Content():
+        return next(iter(_decode(message.content.encode(), dict[str, _Content]).values()), content)
+    return content
 
 
 def _text(message_type: str, content: _Content, names: Mapping[str, str]) -> str:
@@ -208,10 +222,12 @@ def _attachment(message: _Message, kind: AttachmentKind, key: str | None, name: 
     return InboundAttachment(kind, str(Resource(message.message_id, key or "", place)), name)
 
 
-def _decode(data: bytes | msgspec.Raw, kind: type[S]) -> S:
+def _decode(data: bytes | msgspec.Raw, kind: type[T]) -> T:
+    """Read JSON; half a character, which no state and no answer can hold, becomes a question mark."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        sound = json.dumps(json.loads(bytes(data)), ensure_ascii=False).encode("utf-8", "replace")
+        return msgspec.json.decode(sound, type=kind)
     except msgspec.DecodeError as error:
         raise Malformed(str(error).rpartition(" - at ")[2] or "no JSON") from None
-    except UnicodeDecodeError:
-        raise Malformed("no text") from None
+    except (ValueError, RecursionError):
+        raise Malformed("no JSON") from None

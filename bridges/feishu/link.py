@@ -42,6 +42,10 @@ class LinkEnded(Exception):
         self.why = why
 
 
+class Deaf(Exception):
+    """Nothing is heard any more: of the platform, or of the process itself."""
+
+
 class Link:
     """One bot's connection as the process tells of it."""
 
@@ -66,7 +70,8 @@ class Link:
 async def link_of(application: Application) -> AsyncIterator[Link]:
     """Begin to connect a bot; at the end nothing is left of its connection.
 
-    Raises ModuleNotFoundError without the SDK, OSError when no process can be started.
+    A body that raises Deaf suspects the process: whoever connects next gets another one, and this one ends with the
+    last of its links. Raises ModuleNotFoundError without the SDK, OSError when no process can be started.
     """
     if importlib.util.find_spec(_SDK) is None:
         raise ModuleNotFoundError(f"No module named {_SDK!r}")
@@ -80,13 +85,21 @@ async def link_of(application: Application) -> AsyncIterator[Link]:
         await process.started()
         process.tell(Open(number, application.id, application.secret, application.domain))
         yield link
+    except Deaf:
+        _retire(process)
+        raise
     finally:
         process.tell(Close(number))
         del process.links[number]
         if not process.links:
-            if _PROCESSES.get(loop) is process:
-                del _PROCESSES[loop]
+            _retire(process)
             await process.end()
+
+
+def _retire(process: _Process) -> None:
+    """Let no further bot join it."""
+    for loop in [loop for loop, newest in _PROCESSES.items() if newest is process]:
+        del _PROCESSES[loop]
 
 
 class _Process:
@@ -167,10 +180,12 @@ def _environment() -> dict[str, str]:
 
 async def _reaped(child: asyncio.subprocess.Process) -> None:
     """Wait for the end of a child, and bring it about if need be."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(child.wait(), END_SECONDS)
-    if child.returncode is None:
-        child.kill()
+    try:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(child.wait(), END_SECONDS)
+    finally:  # also when nobody waits for its end any more
+        if child.returncode is None:
+            child.kill()
         await child.wait()
 
 

@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from bridges.feishu.inbound import Route
-from bridges.feishu.rest import BadSecret, Posted, Refused, Rest
+from bridges.feishu.rest import Answer, BadSecret, Posted, Refused, Rest
 from bridges.http import CallFailed, Unreached
 from bridges.message import NotSent, RetryAfter, SendOutcome, Sent, SentId
 from harness_client.clock import Clock
@@ -69,7 +69,7 @@ class Outbox:
     async def withdraw(self, message: SentId) -> bool:
         """Take back a message of ours; return whether it is gone."""
         try:
-            await self._rest.call("DELETE", "/im/v1/messages/{}", Posted, message)
+            await self._rest.call("DELETE", "/im/v1/messages/{}", Answer, message)
         except (CallFailed, Refused, BadSecret) as error:
             self._log.warning("not withdrawn", error=str(error))
             return False

@@ -10,11 +10,11 @@ whoever asked for it asks again.
 from __future__ import annotations
 
 import asyncio
-import functools
 import importlib.util
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType, SimpleNamespace
@@ -39,7 +39,10 @@ from bridges.feishu.pipe import (
 )
 
 DISCOVERY_SECONDS: Final = 15.0
-LONGEST_PING: Final = 60.0
+DISCOVERY_BYTES: Final = 64 * 1024
+"""Of the answer that says where to connect."""
+
+SHORTEST_PING, LONGEST_PING = 10.0, 60.0
 """Seconds between two pings, whatever the platform asks for: by their answers we know that it still hears us."""
 
 MOST_PARTS: Final = 64
@@ -147,7 +150,8 @@ def _client(sdk: Untyped, link: Link) -> Untyped:
         """Where to connect."""
 
         async def discover(self) -> None:
-            found = await asyncio.to_thread(super()._get_conn_url)
+            async with asyncio.timeout(DISCOVERY_SECONDS):
+                found = await asyncio.to_thread(super()._get_conn_url)
             if order.domain.startswith("https:") and not found.startswith("wss:"):
                 raise ConnectionRefusedError  # what is said there would be for everybody to read
             self.discovered = found
@@ -156,8 +160,7 @@ def _client(sdk: Untyped, link: Link) -> Untyped:
             return self.discovered
 
         def _configure(self, conf: Untyped) -> None:
-            asked = conf.PingInterval
-            self._ping_interval = min(asked, LONGEST_PING) if asked and asked > 0 else LONGEST_PING
+            self._ping_interval = max(SHORTEST_PING, min(conf.PingInterval or LONGEST_PING, LONGEST_PING))
 
         async def _receive_message_loop(self) -> None:
             try:
@@ -174,8 +177,10 @@ def _client(sdk: Untyped, link: Link) -> Untyped:
             payload = _event(self, frame)
             if payload is None:
                 return
+            began = time.monotonic()
             taken = len(payload) * 2 < LONGEST_LINE and await link.taken(payload)
             frame.payload = b'{"code":200}' if taken else b'{"code":500}'
+            frame.headers.add(key="biz_rt", value=f"{(time.monotonic() - began) * 1000:.0f}")
             await self._write_message(frame.SerializeToString())
 
     return Client(order.app_id, order.app_secret, domain=order.domain, auto_reconnect=False)
@@ -184,13 +189,26 @@ def _client(sdk: Untyped, link: Link) -> Untyped:
 def _event(client: Untyped, frame: Untyped) -> bytes | None:
     """Return the event that a frame completes; None for a part of one, and for what is no event."""
     headers = {header.key: header.value for header in frame.headers}
-    parts = int(headers.get("sum", 1))
-    if headers.get("type") != "event" or not 0 < parts <= MOST_PARTS:
+    parts, number = int(headers.get("sum", 1)), int(headers.get("seq", 0))
+    if headers.get("type") != "event" or not 0 <= number < parts <= MOST_PARTS:
         return None
     whole: bytes | None = frame.payload
     if parts > 1:
-        whole = client._combine(headers["message_id"], parts, int(headers["seq"]), frame.payload)
+        whole = client._combine(headers["message_id"], parts, number, frame.payload)
     return whole
+
+
+def bounded(post: Untyped) -> Callable[..., SimpleNamespace]:
+    """Return the SDK's way to ask where to connect with limits; left to itself it waits, and reads, for ever."""
+
+    def ask(url: str, **more: object) -> SimpleNamespace:
+        with post(url, timeout=DISCOVERY_SECONDS, allow_redirects=False, stream=True, **more) as answer:
+            body = answer.raw.read(DISCOVERY_BYTES + 1, decode_content=True)
+            if len(body) > DISCOVERY_BYTES:
+                raise OverflowError
+            return SimpleNamespace(status_code=answer.status_code, content=body)
+
+    return ask
 
 
 class Links:
@@ -229,8 +247,7 @@ async def serve(orders: BinaryIO, reports: BinaryIO) -> None:
     writer, _ = await loop.connect_write_pipe(asyncio.Protocol, reports)
     sdk = load()
     sdk.loop = loop
-    post = functools.partial(sdk.requests.post, timeout=DISCOVERY_SECONDS, allow_redirects=False)
-    sdk.requests = SimpleNamespace(post=post)  # left to itself it waits for ever
+    sdk.requests = SimpleNamespace(post=bounded(sdk.requests.post))
     logging.getLogger("Lark").disabled = True  # it writes addresses with tickets, and to standard output
     links = Links(sdk, lambda report: writer.write(line(report)))
     decoder = msgspec.json.Decoder(Order)
@@ -243,9 +260,15 @@ def main() -> None:
     """Keep standard output for ourselves, whatever else is printed, and end at once in the end."""
     reports = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    asyncio.run(serve(sys.stdin.buffer, reports), debug=False)
+
+    async def serve_and_end() -> None:
+        try:
+            await serve(sys.stdin.buffer, reports)
+        finally:
+            os._exit(0)  # the loop would wait for its threads, of which one may wait for the platform
+
+    asyncio.run(serve_and_end(), debug=False)
 
 
 if __name__ == "__main__":
     main()
-    os._exit(0)  # a thread may still wait for an answer of the platform

@@ -119,6 +119,47 @@ def test_every_kind_of_file(
     assert (wanted.message, wanted.key, wanted.type) == (found.id, *resource)
 
 
+@pytest.mark.parametrize("language", ["zh_cn", "en_us", "ja_jp"])
+def test_a_post_inside_its_language_is_read_all_the_same(language: str) -> None:
+    words = post([{"tag": "at", "user_id": "@_user_1"}, {"tag": "text", "text": " /history"}])
+    assert certainly(message({language: words}, "post", chat=GROUP, mentions=[ME])).text == "/history"
+
+
+@pytest.mark.parametrize("content", [{"title": "", "content": []}, {}, {"zh_cn": {}}])
+def test_a_post_without_words_is_empty(content: Obj) -> None:
+    assert certainly(message(content, "post")).text == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("merge_forward", {"content": "Merged and Forwarded Message"}),
+        ("interactive", {"title": {"tag": "plain_text"}, "elements": [[{"tag": "text", "text": "card"}]]}),
+        ("todo", {"task_id": "t", "summary": {"title": "", "content": [[]]}}),
+        ("hongbao", {"text": 7}),
+        ("share_chat", {"chat_id": "oc_1"}),
+    ],
+)
+def test_what_is_forwarded_is_not_lost_though_it_cannot_be_fetched(kind: str, content: Obj) -> None:
+    found = certainly(message(content, kind))
+    assert [(each.kind, Resource.of(each).key) for each in found.attachments] == [(AttachmentKind.FILE, "")]
+    assert found.text == ""
+
+
+def test_half_a_character_costs_no_message() -> None:
+    cut = mention("@_user_2", "ou_b0b", "Bob \ud83d")
+    found = certainly(message({"text": "@_user_2 \udc4b hi \ud83d\udc4b"}, chat=GROUP, mentions=[cut]))
+    assert found.text == "@Bob ? ? hi 👋"
+    (file,) = certainly(message({"file_key": "f", "file_name": "a\ud83d.pdf"}, "file")).attachments
+    assert file.name == "a?.pdf"
+
+
+def test_a_mention_of_nobody_in_particular_costs_no_message() -> None:
+    odd: list[Obj] = [{"key": "@_user_1"}, {"key": "@_user_2", "id": None, "name": None}]
+    found = certainly(message({"text": "@_user_1 @_user_2 hi"}, chat=GROUP, mentions=odd))
+    assert (found.text, found.addressed) == ("@ @ hi", False)
+
+
 def test_files_in_a_post_come_with_its_words() -> None:
     words = post(
         [{"tag": "text", "text": "see"}],
@@ -165,7 +206,7 @@ def test_other_events_are_nothing_to_us() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"", b"[]", b"\xff", b'{"header": {"event_type": 1}}',
+        b"", b"[]", b"\xff", b"[" * 99_999, b'{"event": NaN}', b'{"header": {"event_type": 1}}',
         b'{"header": {"event_type": "im.message.receive_v1"}}',
         json.dumps(message({"text": "hi"}, sender="")).encode(),
         json.dumps(message({"text": "hi"}, message_id="")).encode(),

@@ -8,16 +8,18 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bridges.feishu.channel import CONNECT_SECONDS, DEAF_SECONDS, Deaf
-from bridges.feishu.link import LinkEnded
+from bridges.feishu.channel import CONNECT_SECONDS, DEAF_SECONDS
+from bridges.feishu.link import Deaf, LinkEnded
 from bridges.feishu.pipe import Why
 from bridges.feishu.rest import Refused
+from bridges.feishu.sdk import DISCOVERY_BYTES
 from bridges.http import CallFailed
 from bridges.message import Acceptance, ChannelStopped, InboundMessage, Stop
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
 from tests.channels.feishu import Line, line_on, platform
-from tests.fakes.feishu import ALICE, FakeFeishu, Fault, message
+from tests.fakes.feishu import ALICE, Delivery, FakeFeishu, Fault, message
+from tests.fakes.feishu.frame import DATA, Frame
 
 
 @pytest.fixture
@@ -105,6 +107,39 @@ async def test_an_event_in_several_frames(fake: FakeFeishu, line: Line, parts: i
     assert line.inbox.messages[0].text == text
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"sum": "2", "seq": "2"},
+        {"sum": "2", "seq": "-1"},
+        {"sum": "x"},
+        {"sum": "0"},
+        {"sum": "65", "seq": "0"},
+        {"sum": "99999999999999999999", "seq": "0"},
+        {"seq": "first"},
+        {"type": "card"},
+        {"type": "hologram"},
+    ],
+)
+async def test_a_part_that_fits_nowhere_is_left_out_and_the_link_stays(
+    fake: FakeFeishu, line: Line, odd: dict[str, str]
+) -> None:
+    headers = {"type": "event", "message_id": "push-odd", "sum": "1", "seq": "0", "trace_id": "t", **odd}
+    payload = json.dumps(message({"text": "odd"})).encode()
+    await fake.gateway.sockets[-1].send_bytes(Frame(DATA, headers, payload).encode())
+    await fake.gateway.sockets[-1].send_bytes(Frame(DATA, {}, payload).encode())
+    assert (await line.says("even")).text == "even"
+    assert [each.text for each in line.inbox.messages] == ["even"]
+
+
+async def test_parts_that_come_twice_and_in_another_order_are_one_event(fake: FakeFeishu, line: Line) -> None:
+    first, second, third = Delivery("push-mixed", json.dumps(message({"text": "hi"})).encode(), 3).frames()
+    for frame in (third, first, first, third, second):
+        await fake.gateway.sockets[-1].send_bytes(frame.encode())
+    await line.says("next")
+    assert [each.text for each in line.inbox.messages] == ["hi", "next"]
+
+
 async def test_events_nobody_asked_for_are_acknowledged(fake: FakeFeishu, line: Line) -> None:
     for event in (
         {"schema": "2.0", "header": {"event_type": "im.message.message_read_v1"}, "event": {}},
@@ -140,6 +175,14 @@ async def test_who_we_are_is_asked_and_tokens_are_kept_out_of_the_log(fake: Fake
     assert fake.calls == ["token", "info", "discover"]
     assert line.hidden == fake.tokens
     assert line.inbox.ups == 1
+
+
+async def test_who_we_are_is_asked_once_however_often_the_link_is_lost(fake: FakeFeishu, line: Line) -> None:
+    for _ in range(3):
+        fake.gateway.cut()
+        await line.ended()
+        await line.start()
+    assert fake.calls.count("info") == 1, "a tenant that pays nothing has 10,000 calls a month"
 
 
 async def test_a_wrong_secret_stops_the_bot_and_says_so(fake: FakeFeishu) -> None:
@@ -216,6 +259,8 @@ async def test_every_refused_handshake(
         ("discover", Fault(code=1000040343), LinkEnded),
         ("discover", Fault(drop=True), LinkEnded),
         ("discover", Fault(body=b"<html>"), LinkEnded),
+        ("discover", Fault(body=b" " * DISCOVERY_BYTES + b"{}"), LinkEnded),
+        ("discover", Fault(status=307, headers=(("Location", "/callback/ws/endpoint"),)), LinkEnded),
         ("discover", Fault(body=b'{"code": 0, "data": {"URL": "http://127.0.0.1:1/x"}}'), LinkEnded),
     ],
 )
@@ -226,6 +271,7 @@ async def test_a_bad_moment_passes(fake: FakeFeishu, call: str, fault: Fault, er
     ended = await line.ended()
     assert isinstance(ended, error)
     assert "fake" not in str(ended), "no secret, no ticket"
+    assert fake.gateway.handshakes == 0, "what it said was not followed"
     await again(line)
     await line.stop()
     await line.channel.close()

@@ -19,14 +19,15 @@ import msgspec
 import pytest
 
 from bridges.feishu import link, sdk
-from bridges.feishu.link import LinkEnded
+from bridges.feishu.channel import DEAF_SECONDS
+from bridges.feishu.link import Deaf, LinkEnded
 from bridges.feishu.pipe import UNANSWERED, Ended, Event, Open, Report, Why, line
 from bridges.message import Stop
 from bridges.state import BotKey
 from bridges.supervise import Supervisor
 from tests.bridges.bench import eventually
 from tests.channels.feishu import Line, line_on, platform
-from tests.fakes.feishu import FakeFeishu
+from tests.fakes.feishu import FakeFeishu, Fault
 from tests.fakes.feishu.frame import CONTROL, DATA, Frame
 from tests.guards.sources import ROOT
 
@@ -99,6 +100,32 @@ async def test_a_process_that_hangs_is_ended_all_the_same(fake: FakeFeishu) -> N
     await eventually(lambda: not runs(stuck))
 
 
+async def test_a_process_that_hangs_is_left_to_the_bots_that_still_use_it(fake: FakeFeishu) -> None:
+    """Some bot is always there, so it would never be ended: the first that hears nothing gets another one."""
+    async with platform() as elsewhere, line_on(fake) as one, line_on(elsewhere) as two:
+        stuck = child()
+        os.kill(stuck, signal.SIGSTOP)
+        await one.clock.advance(DEAF_SECONDS)
+        assert isinstance(await one.ended(), Deaf)
+        await one.start()
+        assert child() != stuck
+        assert (await one.says("back")).text == "back"
+        await two.clock.advance(DEAF_SECONDS)
+        assert isinstance(await two.ended(), Deaf)
+        await eventually(lambda: not runs(stuck))
+        await two.start()
+        assert (await two.says("back")).text == "back"
+
+
+async def test_a_process_nobody_waits_for_any_more_is_ended() -> None:
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", "import time; time.sleep(60)")
+    waiting = asyncio.create_task(link._reaped(process))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    assert process.returncode == -signal.SIGKILL
+
+
 async def test_a_run_that_is_cancelled_while_the_process_starts_leaves_nothing(fake: FakeFeishu) -> None:
     line_ = Line(fake)
     task = asyncio.create_task(line_.channel.run(line_.inbox))
@@ -127,8 +154,7 @@ from bridges.feishu import link
 from bridges.feishu.rest import Application
 
 async def main():
-    async with link.link_of(Application("cli_0123456789abcdef", "feishu-app-secret-fake", sys.argv[1])) as found:
-        await found.next()
+    async with link.link_of(Application("cli_0123456789abcdef", "feishu-app-secret-fake", sys.argv[1])):
         (process,) = link._PROCESSES.values()
         print(process._child.pid, flush=True)
         await asyncio.sleep(60)
@@ -137,12 +163,16 @@ asyncio.run(main())
 """
 
 
-async def test_the_process_ends_when_we_are_killed(fake: FakeFeishu) -> None:
+@pytest.mark.parametrize("hanging", [False, True])
+async def test_the_process_ends_when_we_are_killed(fake: FakeFeishu, *, hanging: bool) -> None:
+    if hanging:
+        fake.fail("discover", Fault(hang=True))
     holder = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", HOLDER, fake.url), cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )
     assert holder.stdout is not None
     pid = int(await asyncio.wait_for(holder.stdout.readline(), 20))
+    await eventually(lambda: "discover" in fake.calls, 20)
     assert runs(pid)
     holder.kill()
     await holder.wait()
@@ -269,6 +299,16 @@ class Insecure:
 
         async def _disconnect(self) -> None:
             pass
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [(None, 60), (0, 60), (9_999_999, 60), (float("inf"), 60), (30, 30), (0.001, 10), (-1, 10)],
+)
+async def test_the_pace_of_pings_is_clamped(asked: float | None, kept: float) -> None:
+    client = sdk._client(Insecure, sdk.Link(NOWHERE, lambda report: None))
+    client._configure(SimpleNamespace(PingInterval=asked))
+    assert client._ping_interval == kept
 
 
 async def test_a_link_in_the_clear_is_refused_where_the_platform_speaks_tls() -> None:

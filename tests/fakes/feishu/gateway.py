@@ -39,7 +39,8 @@ class Delivery:
 class Gateway:
     """All long connections of one app."""
 
-    def __init__(self) -> None:
+    def __init__(self, violations: list[str]) -> None:
+        self.violations = violations
         self.sockets: list[web.WebSocketResponse] = []
         self.tickets: set[str] = set()
         self.handshakes = 0
@@ -133,6 +134,8 @@ class Gateway:
         delivery = self.pending.get(frame.headers["message_id"])
         if delivery is None:
             return
+        if not frame.headers.get("biz_rt", "").isdecimal():
+            self.violations.append("an acknowledgement that does not say how long it took")
         delivery.code = json.loads(frame.payload)["code"]
         if delivery.code == 200:
             del self.pending[delivery.id]

@@ -47,7 +47,8 @@ class FakeFeishu:
 
     def __init__(self) -> None:
         self.url = ""
-        self.gateway = Gateway()
+        self.violations: list[str] = []
+        self.gateway = Gateway(self.violations)
         self.app: Obj = {"app_id": APP_ID, "app_secret": SECRET}
         self.is_bot = True
         self.state = 2
@@ -67,7 +68,6 @@ class FakeFeishu:
         self.files: dict[str, bytes] = {}
         self.faults: dict[str, deque[Fault | None]] = defaultdict(deque)
         self.calls: list[str] = []
-        self.violations: list[str] = []
         self._chats: dict[str, str] = {}
         self._uuids: dict[str, Shown] = {}
         self._ids = itertools.count(1)
@@ -222,7 +222,7 @@ class FakeFeishu:
             if shown.id == request.match_info["message"]:
                 self.shown.remove(shown)
                 self.withdrawn.append(shown)
-                return {}
+                return {"data": {}}
         return 230011
 
     async def _resource(self, request: web.Request) -> web.StreamResponse:
