@@ -1,4 +1,4 @@
-"""TOML and environment -> one frozen configuration. The only module that reads ``os.environ``.
+"""TOML and environment -> one frozen configuration.
 
 Whatever is wrong with a file ends in :class:`ConfigError`: the path of the key and what was expected, never the value,
 which may be a secret somebody put on the wrong line.
@@ -6,7 +6,6 @@ which may be a secret somebody put on the wrong line.
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -332,11 +331,6 @@ class Config(Section, frozen=True, kw_only=True):
         """Return every secret in the clear, for the log to hide."""
         found = {secret.reveal() for secret in secrets_in(self)}
         return frozenset(found | {token for text in found for token in re.findall(r"[?&]token=([^&#\s]+)", text)})
-
-
-def environment() -> Mapping[str, str]:
-    """Return a copy of the process's environment: for :func:`load`, and for the child an embedded host is."""
-    return dict(os.environ)
 
 
 def locate(path: Path | None, environ: Mapping[str, str]) -> Path:

@@ -19,8 +19,9 @@ import msgspec
 from bridges.access import TERMINAL
 from bridges.app import Parts, converse, mint, open_parts
 from bridges.cli.problems import worded
-from bridges.config import Config, Harness, HarnessMode, environment, load
+from bridges.config import Config, Harness, HarnessMode, load
 from bridges.config_error import ConfigError, Wrong
+from bridges.environment import environment
 from bridges.intake import Policy
 from bridges.log import Redactor, logging_to
 from bridges.message import Channel, EventId

@@ -8,8 +8,9 @@ import click
 
 from bridges.cli.pairing import FAILED, MISUSED, OK
 from bridges.cli.problems import worded
-from bridges.config import environment, load
+from bridges.config import load
 from bridges.config_error import ConfigError
+from bridges.environment import environment
 from bridges.noting import STALE_SECONDS
 from bridges.state import StateError
 from bridges.state.file import last_note

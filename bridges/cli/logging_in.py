@@ -10,8 +10,9 @@ from typing import Final
 import click
 
 from bridges.cli.qr import drawn
-from bridges.config import Config, Weixin, environment, load
+from bridges.config import Config, Weixin, load
 from bridges.config_error import ConfigError
+from bridges.environment import environment
 from bridges.log import Redactor, logging_to
 from bridges.weixin.account import Accounts
 from bridges.weixin.hosts import Hosts

@@ -11,8 +11,9 @@ from typing import Final
 import click
 
 from bridges.cli.problems import worded
-from bridges.config import Config, environment, load
+from bridges.config import Config, load
 from bridges.config_error import ConfigError
+from bridges.environment import environment
 from bridges.state import BotKey, State, StateError, open_state
 from commands.cleaning import one_line
 from commands.model import SenderId

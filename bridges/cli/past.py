@@ -28,8 +28,9 @@ from archive.writers import Writer
 from bridges.archives import local_natives, writer
 from bridges.cli import past_text
 from bridges.cli.history import Options
-from bridges.config import Config, Summaries, environment, load
+from bridges.config import Config, Summaries, load
 from bridges.config_error import ConfigError
+from bridges.environment import environment
 from commands import archive_words
 from i18n import Key, Language, Words
 

@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from bridges.archives import agent_dir
-from bridges.config import environment
+from bridges.environment import environment
 from i18n import Key, Language, Words
 
 NAME: Final = "pbot-history.ts"

@@ -12,8 +12,9 @@ import structlog
 
 from bridges.cli.pairing import FAILED, OK
 from bridges.cli.problems import worded
-from bridges.config import Config, environment, load
+from bridges.config import Config, load
 from bridges.config_error import ConfigError
+from bridges.environment import environment
 from bridges.fleet import Fleet
 from bridges.noting import STALE_SECONDS
 from bridges.serve import ServedBot

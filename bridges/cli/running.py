@@ -21,8 +21,9 @@ from bridges.access import Policies
 from bridges.app import Parts, open_parts
 from bridges.cli.problems import worded
 from bridges.cli.reloading import Hangup, reload_on_hangup
-from bridges.config import Config, environment, load, locate
+from bridges.config import Config, load, locate
 from bridges.config_error import ConfigError
+from bridges.environment import environment
 from bridges.fleet import Fleet
 from bridges.listen import Listen
 from bridges.log import Redactor, logging_to

@@ -14,8 +14,9 @@ from typing import Final
 import click
 
 from bridges.cli.qr import drawn
-from bridges.config import Config, WhatsApp, environment, load
+from bridges.config import Config, WhatsApp, load
 from bridges.config_error import ConfigError
+from bridges.environment import environment
 from bridges.text.whatsapp_sidecar import BAILEYS, Broken, Closed, Device, Lost, Opened, Qr, started
 from harness_client.clock import SYSTEM_CLOCK
 from i18n import Key, Language, Words

@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from bridges.config import environment
+from bridges.environment import environment
 from bridges.feishu.pipe import LONGEST_LINE, Answer, Close, Ended, Event, Open, Order, Pong, Report, Up, Why, line
 from bridges.feishu.rest import Application
 

@@ -17,8 +17,9 @@ from bridges.cli.examination import files, network, packages, platforms
 from bridges.cli.examination.finding import MARKS, Check, Finding, Level
 from bridges.cli.spoken import spoken
 from bridges.cli.table import rendered
-from bridges.config import Config, environment, load, locate
+from bridges.config import Config, load, locate
 from bridges.config_error import ConfigError
+from bridges.environment import environment
 from bridges.log import Redactor, logging_to
 from bridges.secret import Places
 from commands.cleaning import one_line

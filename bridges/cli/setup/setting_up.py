@@ -22,8 +22,9 @@ from bridges.cli.setup.store import Changed, Existing, Plan
 from bridges.cli.setup.telling import tell
 from bridges.cli.setup.toml import CannotExtend, extended, written
 from bridges.cli.spoken import spoken
-from bridges.config import Config, environment, locate, parse, tree_of
+from bridges.config import Config, locate, parse, tree_of
 from bridges.config_error import ConfigError
+from bridges.environment import environment
 from bridges.log import Redactor, logging_to
 from bridges.secret import Places
 from harness_client.clock import SYSTEM_CLOCK

@@ -21,7 +21,8 @@ from bridges.cli.smoking.record import Record
 from bridges.cli.smoking.report import ITEMS, MARKS, REASONS
 from bridges.cli.smoking.steps import NO_GROUPS, STEPS
 from bridges.cli.smoking.walk import Flow, Walk
-from bridges.config import AnyBot, Config, environment
+from bridges.config import AnyBot, Config
+from bridges.environment import environment
 from bridges.intake import Policy
 from bridges.log import Redactor
 from bridges.message import Stop

@@ -22,8 +22,9 @@ from bridges.cli.smoking.record import FAILED, Record
 from bridges.cli.smoking.report import Paper, as_table, counted, promise
 from bridges.cli.smoking.walk import Flow
 from bridges.command_desk import VERSION
-from bridges.config import Config, environment, load, locate
+from bridges.config import Config, load, locate
 from bridges.config_error import ConfigError
+from bridges.environment import environment
 from bridges.log import Redactor, logging_to
 from bridges.noting import STALE_SECONDS
 from bridges.race import beside, first_of

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
-import os
 import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Final
 import bridges
 from bridges.cli.smoking.lines import PASSED, Endpoint, Item, Result, Side, Spot, Verdict, Why, failed, not_done
 from bridges.cli.smoking.record import Record
+from bridges.environment import without_proxy
 from bridges.message import Stop
 from bridges.race import task_group
 from bridges.shown import at, chain
@@ -82,8 +82,7 @@ class Acceptance:
 
     async def run(self, channels: Iterable[str]) -> None:
         """Run all channels, AT_ONCE at a time."""
-        # The fakes are on this machine: an SDK must not look for them behind the operator's proxy.
-        os.environ.update(NO_PROXY="*", no_proxy="*")
+        without_proxy()
         async with task_group() as tasks:
             for channel in channels:
                 tasks.create_task(self._channel(channel))
