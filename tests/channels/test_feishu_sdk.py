@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.util
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 
 import msgspec
 import pytest
 
-from bridges.feishu import link, sdk
+from bridges.feishu import link
 from bridges.feishu.channel import DEAF_SECONDS
 from bridges.feishu.link import Deaf, LinkEnded
-from bridges.feishu.pipe import UNANSWERED, Ended, Event, Open, Report, Why, line
+from bridges.feishu.pipe import Ended, Open, Report, line
 from bridges.message import Stop
 from bridges.state import BotKey
 from bridges.supervise import Supervisor
 from tests.bridges.bench import eventually
+from tests.channels import dingtalk
 from tests.channels.feishu import Line, line_on, platform
 from tests.fakes.feishu import FakeFeishu, Fault
-from tests.fakes.feishu.frame import CONTROL, DATA, Frame
 from tests.guards.sources import ROOT
 
 
@@ -48,8 +48,7 @@ async def fake() -> AsyncIterator[FakeFeishu]:
 def child() -> int:
     """Return the id of the only process there is."""
     (process,) = link._PROCESSES.values()
-    assert process._child is not None
-    return process._child.pid
+    return process._child.pid if process._child is not None else 0
 
 
 def runs(pid: int) -> bool:
@@ -115,6 +114,17 @@ async def test_a_process_that_hangs_is_left_to_the_bots_that_still_use_it(fake: 
         await eventually(lambda: not runs(stuck))
         await two.start()
         assert (await two.says("back")).text == "back"
+
+
+async def test_a_process_that_stumbles_over_an_order_is_replaced(fake: FakeFeishu) -> None:
+    async with line_on(fake) as line_:
+        (process,) = link._PROCESSES.values()
+        pid = child()
+        process.tell(Nonsense())  # type: ignore[arg-type]  # the process will not understand it either
+        assert isinstance(await line_.ended(), LinkEnded)
+        await eventually(lambda: not runs(pid))
+        await line_.start()
+        await line_.says("back")
 
 
 async def test_a_process_nobody_waits_for_any_more_is_ended() -> None:
@@ -213,6 +223,58 @@ def test_only_one_file_names_the_sdks_modules() -> None:
     assert (named, imported) == (["sdk.py"], [])
 
 
+async def busiest() -> float:
+    """Return the most processor seconds that anything held our loop for, until cancelled."""
+    longest = 0.0
+    with suppress(asyncio.CancelledError):
+        while True:
+            before = time.thread_time()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.thread_time() - before)
+    return longest
+
+
+async def test_no_loop_stands_still_for_20_ms_while_the_real_sdk_loads_and_works(fake: FakeFeishu) -> None:
+    async with line_on(fake) as line_:
+        await line_.says("everything of ours is loaded by now")
+    gc.disable()
+    watching = asyncio.create_task(busiest())
+    try:
+        async with line_on(fake) as line_:
+            for _ in range(5):
+                await line_.says()
+            fake.gateway.cut()
+            await line_.ended()
+            await line_.start()
+    finally:
+        gc.enable()
+        watching.cancel()
+    assert await watching < 0.020
+
+
+async def test_while_the_sdk_loads_the_bots_of_other_platforms_are_at_work(
+    fake: FakeFeishu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "lark_oapi" / "ws"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").touch()
+    (package / "__init__.py").touch()
+    (package / "client.py").write_text("import time; time.sleep(600)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    loading = Line(fake)
+    task = asyncio.create_task(loading.channel.run(loading.inbox))
+    await eventually(lambda: bool(link._PROCESSES) and runs(child()))
+    async with dingtalk.platform() as there, dingtalk.line_on(there) as other:
+        assert (await other.says("meanwhile")).text == "meanwhile"
+        assert (loading.inbox.ups, task.done()) == (0, False)
+    stuck = child()
+    async with asyncio.timeout(5):  # what the supervisor gives a channel
+        task.cancel()
+        await asyncio.wait({task})
+    await eventually(lambda: not runs(stuck))
+    await loading.channel.close()
+
+
 LOADED = """
 import json, sys
 from bridges.feishu.sdk import load
@@ -260,119 +322,3 @@ def test_nothing_but_reports_goes_to_standard_output() -> None:
         assert orders.stdout.read() == b""
     assert isinstance(report, Ended)
     assert report.detail == "ConnectionError"
-
-
-# -- bounds and frames -------------------------------------------------------------------------------------------------
-
-
-async def test_events_that_wait_for_us_are_bounded() -> None:
-    reports: list[Report] = []
-    waiting_link = sdk.Link(NOWHERE, reports.append)
-    waiting = [asyncio.create_task(waiting_link.taken(b"{}")) for _ in range(UNANSWERED)]
-    await eventually(lambda: len(reports) == UNANSWERED)
-    assert await waiting_link.taken(b"{}") is False
-    for report in reports:
-        assert isinstance(report, Event)
-        waiting_link.answer(report.number, taken=True)
-    assert await asyncio.gather(*waiting) == [True] * UNANSWERED
-    assert len(reports) == UNANSWERED
-
-
-class Insecure:
-    """As much of the SDK as a link needs to learn where to connect, and that is in the clear."""
-
-    class ClientException(Exception):
-        code = 0
-
-    class ServerException(Exception):
-        code = 0
-
-    class Client:
-        def __init__(self, *args: object, **more: object) -> None:
-            self._cache = SimpleNamespace(_cron=SimpleNamespace(cancel=lambda: None))
-
-        def _get_conn_url(self) -> str:
-            return "ws://127.0.0.1:1/ws?device_id=1&service_id=1"
-
-        async def _connect(self) -> None:
-            raise AssertionError("connected in the clear")
-
-        async def _disconnect(self) -> None:
-            pass
-
-
-@pytest.mark.parametrize(
-    ("asked", "kept"),
-    [(None, 60), (0, 60), (9_999_999, 60), (float("inf"), 60), (30, 30), (0.001, 10), (-1, 10)],
-)
-async def test_the_pace_of_pings_is_clamped(asked: float | None, kept: float) -> None:
-    client = sdk._client(Insecure, sdk.Link(NOWHERE, lambda report: None))
-    client._configure(SimpleNamespace(PingInterval=asked))
-    assert client._ping_interval == kept
-
-
-async def test_a_link_in_the_clear_is_refused_where_the_platform_speaks_tls() -> None:
-    reports: list[Report] = []
-    order = Open(1, "cli_0123456789abcdef", "feishu-app-secret-fake", "https://open.feishu.cn")
-    await sdk.Link(order, reports.append).run(Insecure)
-    assert reports == [Ended(1, Why.LOST, "ConnectionRefusedError")]
-
-
-async def test_events_of_a_link_that_ended_wait_for_nothing() -> None:
-    ended = sdk.Link(Open(1, "a", "b", "https://open.feishu.cn"), lambda report: None)
-    waiting = asyncio.create_task(ended.taken(b"{}"))
-    await asyncio.sleep(0)
-    await ended.run(Insecure)
-    assert await waiting is False
-
-
-async def test_a_process_that_stumbles_over_an_order_is_replaced(fake: FakeFeishu) -> None:
-    async with line_on(fake) as line_:
-        (process,) = link._PROCESSES.values()
-        pid = child()
-        process.tell(Nonsense())  # type: ignore[arg-type]  # the process will not understand it either
-        assert isinstance(await line_.ended(), LinkEnded)
-        await eventually(lambda: not runs(pid))
-        await line_.start()
-        await line_.says("back")
-
-
-FRAMES = """
-import sys
-from bridges.feishu.sdk import load
-load()
-from lark_oapi.ws.pb.pbbp2_pb2 import Frame
-for line in sys.stdin:
-    frame = Frame()
-    frame.ParseFromString(bytes.fromhex(line))
-    print(frame.SerializeToString().hex())
-"""
-
-
-def test_the_frames_of_the_fake_are_those_of_the_sdk() -> None:
-    chance = random.Random(7)
-
-    def text() -> str:
-        return "".join(
-            chr(chance.choice([chance.randrange(32, 127), chance.randrange(0x4E00, 0x9FFF)])) for _ in range(9)
-        )
-
-    frames = [
-        Frame(
-            chance.choice([CONTROL, DATA]),
-            {text(): text() for _ in range(chance.randrange(9))},
-            chance.randbytes(chance.randrange(1, 3_000)),
-            service=chance.randrange(2**31),
-            seq=chance.randrange(2**64),
-            log=chance.randrange(2**64),
-        )
-        for _ in range(200)
-    ]
-    said = python(FRAMES, input="\n".join(frame.encode().hex() for frame in frames))
-    assert [Frame.decode(bytes.fromhex(each)) for each in said.split()] == frames
-
-
-@pytest.mark.parametrize("data", [b"", b"\x08", b"\x2a\x05a", b"\x0b", b"\xff" * 12])
-def test_the_fake_takes_no_broken_frame(data: bytes) -> None:
-    with pytest.raises((ValueError, IndexError)):
-        Frame.decode(data)
