@@ -87,7 +87,7 @@ class Supervisor:
                 raise
             except Exception as failure:  # noqa: BLE001 - the supervisor of a channel: one bot's failure stays its own
                 if stop := _stop_in(failure, self._health.bot.channel):
-                    self._turn_to(Link.STOPPED, error=self._describe(stop), why=stop.why)
+                    self._turn_to(Link.STOPPED, error=self._shown(str(stop)), why=stop.why)
                     self._log.error("stopped", why=stop.why, error=self._health.error)
                     return
                 error = self._describe(failure)
@@ -139,7 +139,10 @@ class Supervisor:
         )
 
     def _describe(self, failure: Exception) -> str:
-        return self._redact(described(failure))[:ERROR_LENGTH]
+        return self._shown(described(failure))
+
+    def _shown(self, text: str) -> str:
+        return self._redact(" ".join(text.split()))[:ERROR_LENGTH]
 
 
 class _Watched:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 from bridges.cli.pairing import OK, Work
+from bridges.cli.reason import reason
 from bridges.cli.table import rendered
 from bridges.config import Config
 from bridges.noting import STALE_SECONDS
@@ -26,6 +28,9 @@ _LINKS: Final = {
     Link.CLOSED: Key.BOTS_CLOSED,
 }
 
+_Seen = tuple[BotKey, Link, Health | None]
+"""A bot, its link now, and what was noted of it last."""
+
 
 def bot_list(*, as_json: bool) -> Work:
     """Show every configured bot, as the running program noted it last."""
@@ -33,7 +38,7 @@ def bot_list(*, as_json: bool) -> Work:
     async def work(config: Config, state: State, words: Words) -> tuple[str, int]:
         oldest = SYSTEM_CLOCK.time() - STALE_SECONDS
         noted = {note.health.bot: note for note in await state.healths.noted()}
-        bots: list[tuple[BotKey, Link, Health | None]] = []
+        bots: list[_Seen] = []
         for bot in config.bots:
             note = noted.get(key := BotKey(bot.channel, bot.name))
             runs = note is not None and note.at >= oldest
@@ -42,8 +47,9 @@ def bot_list(*, as_json: bool) -> Work:
             return _json([_told(*each) for each in bots]), OK
         if not bots:
             return words(Key.BOTS_NONE), OK
-        headings = (Key.BOTS_BOT, Key.BOTS_STATE, Key.BOTS_SINCE, Key.BOTS_LAST_EVENT, Key.BOTS_ERROR)
-        return rendered([words(each) for each in headings], [_row(*each, words) for each in bots]), OK
+        headings = (Key.BOTS_BOT, Key.BOTS_STATE, Key.BOTS_SINCE, Key.BOTS_LAST_EVENT)
+        table = rendered([words(each) for each in headings], [_row(*each, words) for each in bots])
+        return "\n".join([table, *_errors(bots, words)]), OK
 
     return work
 
@@ -60,15 +66,15 @@ def _told(bot: BotKey, link: Link, health: Health | None) -> dict[str, str | Non
 
 
 def _row(bot: BotKey, link: Link, health: Health | None, words: Words) -> list[str]:
-    if health is None:
-        return [str(bot), words(_LINKS[link]), "", "", ""]
-    return [
-        str(bot),
-        words(_LINKS[link]),
-        _local(health.since),
-        _local(health.last_event),
-        one_line(health.error or ""),
-    ]
+    since, last_event = (health.since, health.last_event) if health else (None, None)
+    return [str(bot), words(_LINKS[link]), _local(since), _local(last_event)]
+
+
+def _errors(bots: Sequence[_Seen], words: Words) -> Iterator[str]:
+    """Yield the last errors, which no column of a terminal is wide enough for."""
+    errors = [f"  {bot}: {reason(health, words)}" for bot, _, health in bots if health and health.error]
+    if errors:
+        yield from ("", words(Key.BOTS_ERROR), *errors)
 
 
 def session_list(*, as_json: bool, full: bool) -> Work:
@@ -85,7 +91,7 @@ def session_list(*, as_json: bool, full: bool) -> Work:
         if not rows:
             return words(Key.BOTS_NO_SESSIONS), OK
         headings = (Key.BOTS_BOT, Key.BOTS_CHAT, Key.BOTS_SESSION)
-        return rendered([words(each) for each in headings], rows), OK
+        return rendered([words(each) for each in headings], rows, folds={1}), OK
 
     return work
 

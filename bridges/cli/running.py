@@ -20,6 +20,7 @@ import structlog
 from bridges.access import Policies
 from bridges.app import Parts, open_parts
 from bridges.cli.problems import worded
+from bridges.cli.reason import reason
 from bridges.cli.reloading import Hangup, reload_on_hangup
 from bridges.config import Config, load, locate
 from bridges.config_error import ConfigError
@@ -244,4 +245,4 @@ def _told(health: Health, words: Words) -> str:
     if health.link is Link.UP:
         return words(Key.RUN_UP, bot=health.bot)
     key = Key.RUN_STOPPED if health.link is Link.STOPPED else Key.RUN_WAITING
-    return words(key, bot=health.bot, error=health.error or "").rstrip()
+    return words(key, bot=health.bot, error=reason(health, words)).rstrip()

@@ -172,7 +172,7 @@ async def test_a_channel_that_stops_is_not_run_again(clock: FakeClock, grouped: 
     assert len(link.began) == link.closed == 1
     assert running.health.link is Link.STOPPED
     assert running.health.why is Stop.NEEDS_LOGIN
-    assert running.health.error == "ChannelStopped: log in with [hidden]"
+    assert running.health.error == "log in with [hidden]"
 
 
 async def test_health_tells_the_link_its_age_and_the_last_event(clock: FakeClock) -> None:

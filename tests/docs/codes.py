@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from bridges.cli.overview import _LINKS
+from bridges.cli.reason import STOPS
 from bridges.delivery import End
 from bridges.message import Stop
 from bridges.state import Link
@@ -116,10 +117,11 @@ def exit_codes() -> frozenset[int]:
 
 @functools.cache
 def sections() -> dict[str, Section]:
+    stops = {f"stopped.{stop}": (lambda words, key=STOPS[stop], stop=stop: f"`{stop}` · {words(key)}") for stop in Stop}
     links = {f"link.{link}": (lambda words, key=_LINKS[link], link=link: f"`{link}` · {words(key)}") for link in Link}
     found = (
         Section("chat", _referenced()),
-        Section("bot", links | _phrases("health") | {f"stopped.{stop}": _plainly(stop) for stop in Stop}),
+        Section("bot", links | _phrases("health") | stops),
         Section("start", _phrases("config", "state", "start", "run", "reload")),
         Section("doctor", _phrases("doctor")),
         Section("platform", _phrases("platform")),

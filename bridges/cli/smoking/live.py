@@ -14,6 +14,7 @@ import click
 from bridges.access import Policies
 from bridges.app import Parts, open_parts
 from bridges.channels import Surroundings, build
+from bridges.cli.reason import reason
 from bridges.cli.smoking.lines import PASSED, Endpoint, Item, Result, Verdict, Why, failed, not_done
 from bridges.cli.smoking.overlay import over
 from bridges.cli.smoking.plan import endpoint, spot_of
@@ -131,7 +132,7 @@ class Live:
 
     def _lost(self, bot: AnyBot, health: Health) -> None:
         """Note that the bot does not connect: nothing else is known of it then."""
-        click.echo(self.words(Key.RUN_STOPPED, bot=health.bot, error=health.error or ""))
+        click.echo(self.words(Key.RUN_STOPPED, bot=health.bot, error=reason(health, self.words)))
         missing = health.why is Stop.NOT_INSTALLED
         rest = not_done(Why.NOT_INSTALLED if missing else Why.NOT_CONNECTED)
         for item in (Item.CONNECT, *_doable(bot), Item.STRANGER, Item.ECHO):
