@@ -158,7 +158,7 @@ def _whatsapp(bot: WhatsApp, around: Surroundings) -> Channel:
         bot.name,
         number_id=str(cloud.id),
         access_token=cloud.access_token.reveal(),
-        door=Door(cloud.listen.host, cloud.listen.port, bot.path, app_secret, verify_token),
+        door=Door(cloud.listen, bot.path, app_secret, verify_token),
         api=bot.endpoints.api,
         clock=around.clock,
     )

@@ -14,6 +14,7 @@ from typing import Final
 import structlog
 from aiohttp import web
 
+from bridges.doors import served
 from bridges.listen import Listen
 from bridges.metrics import Metrics, Watched
 from bridges.supervise import Link
@@ -87,17 +88,11 @@ class Monitor:
 @asynccontextmanager
 async def monitored(monitor: Monitor, listen: Listen) -> AsyncIterator[str]:
     """Serve while the context lasts; yields the base address. Raises OSError when the port cannot be had."""
-    runner = web.AppRunner(monitor.application(), access_log=None, shutdown_timeout=0.5)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, listen.host, listen.port).start()
-        host, port = runner.addresses[0][:2]
+    async with served(monitor.application(), listen) as address:
         watching = [asyncio.create_task(monitor.probe()), asyncio.create_task(monitor.tick())]
         try:
-            yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+            yield address
         finally:
             for task in watching:
                 task.cancel()
             await asyncio.wait(watching)
-    finally:
-        await runner.cleanup()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 import re
@@ -14,6 +13,8 @@ from typing import Final
 import structlog
 from aiohttp import web
 
+from bridges.doors import served
+from bridges.listen import Listen
 from bridges.message import Clock
 
 LARGEST_POST: Final = 4 * 1024 * 1024
@@ -22,18 +23,8 @@ LARGEST_POST: Final = 4 * 1024 * 1024
 MAX_POSTS: Final = 32
 """Posts that may be open at once; one more is told to come again, as everything WhatsApp does not get a 200 for."""
 
-MAX_CONNECTIONS: Final = 256
-"""Connections, of which one may keep as many open as it likes: they are files of the whole program."""
-
-KEEP_SECONDS: Final = 30.0
-"""How long a connection may wait for its next post."""
-
 READ_SECONDS: Final = 10.0
 """How long the body of a post may take to arrive."""
-
-FAREWELL_SECONDS: Final = 0.5
-"""What posts on their way in get when the webhook closes; WhatsApp delivers the others again."""
-
 
 _SIGNATURE: Final = re.compile(r"sha256=[0-9a-f]{64}")
 
@@ -42,8 +33,7 @@ _SIGNATURE: Final = re.compile(r"sha256=[0-9a-f]{64}")
 class Door:
     """Where the webhook listens, and the two secrets it knows its visitors by."""
 
-    host: str
-    port: int
+    listen: Listen
     path: str
     app_secret: str = field(repr=False)
     verify_token: str = field(repr=False)
@@ -64,20 +54,13 @@ class Webhook:
     async def listening(self) -> AsyncIterator[str]:
         """Listen meanwhile; yields the address. Raises OSError when nobody can listen there.
 
-        No access log: the verification carries its token in the address.
+        Posts on their way in at the end get a moment; WhatsApp delivers the others again.
         """
         app = web.Application(client_max_size=LARGEST_POST)
         app.router.add_get(self._door.path, self._verify, allow_head=False)
         app.router.add_post(self._door.path, self._post)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=FAREWELL_SECONDS, keepalive_timeout=KEEP_SECONDS)
-        await runner.setup()
-        try:
-            loop = asyncio.get_running_loop()
-            async with await loop.create_server(_admitting(runner), self._door.host, self._door.port) as server:
-                host, port = server.sockets[0].getsockname()[:2]
-                yield f"http://{f'[{host}]' if ':' in host else host}:{port}{self._door.path}"
-        finally:
-            await runner.cleanup()
+        async with served(app, self._door.listen) as base:
+            yield base + self._door.path
 
     async def _verify(self, request: web.Request) -> web.Response:
         """Answer the question that WhatsApp asks when the address is entered there."""
@@ -125,25 +108,6 @@ class Webhook:
         if what not in self._complained:
             self._complained.add(what)
             self._log.warning(what)
-
-
-class _TurnedAway(asyncio.Protocol):
-    """A connection that is one too many."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See :meth:`asyncio.BaseProtocol.connection_made`."""
-        if isinstance(transport, asyncio.Transport):
-            transport.abort()
-
-
-def _admitting(runner: web.AppRunner) -> Callable[[], asyncio.BaseProtocol]:
-    """Return what takes connections: whoever holds them open and says nothing cannot have more than so many."""
-
-    def admit() -> asyncio.BaseProtocol:
-        server = runner.server
-        return server() if server is not None and len(server.connections) < MAX_CONNECTIONS else _TurnedAway()
-
-    return admit
 
 
 def _same(given: str, expected: str) -> bool:

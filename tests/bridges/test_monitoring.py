@@ -18,6 +18,7 @@ from archive.request import Search
 from archive.service import HistoryService, Work
 from bridges.config import parse
 from bridges.config_error import ConfigError
+from bridges.doors import MAX_CONNECTIONS
 from bridges.listen import Listen
 from bridges.message import Acceptance, ChatKey, ChatKind, EventId, InboundMessage, ReplyTarget
 from bridges.metrics import Metrics
@@ -243,3 +244,37 @@ def test_without_figures_their_library_is_not_loaded() -> None:
     program = "import sys, bridges.cli.running; sys.exit('prometheus_client' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], check=False, timeout=SECONDS)  # noqa: S603 - the line above
     assert done.returncode == 0
+
+
+async def test_whoever_opens_connections_and_says_nothing_gets_only_so_many(host: FakeHarness) -> None:
+    async with watched(host, Bot("a"), clock=FakeClock()) as (_, address):
+        where = Listen(address.removeprefix("http://"))
+        idle = [await asyncio.open_connection(where.host, where.port) for _ in range(MAX_CONNECTIONS)]
+        for _, writer in idle:
+            writer.write(b"GET /healthz HTTP/1.1\r\nX: ")  # and never goes on
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await get(f"{address}/healthz")
+        for _, writer in idle:
+            writer.close()
+            await writer.wait_closed()
+        async with asyncio.timeout(SECONDS):
+            while not await _is_let_in(address):  # noqa: ASYNC110 - the server tells nobody that it has room
+                await asyncio.sleep(0.01)
+
+
+async def _is_let_in(address: str) -> bool:
+    try:
+        return (await get(f"{address}/healthz"))[0] == 200
+    except aiohttp.ClientConnectionError:
+        return False
+
+
+async def test_the_pages_end_though_somebody_holds_a_connection(host: FakeHarness) -> None:
+    async with asyncio.timeout(SECONDS):
+        async with watched(host, Bot("a"), clock=FakeClock()) as (_, address):
+            where = Listen(address.removeprefix("http://"))
+            reader, writer = await asyncio.open_connection(where.host, where.port)
+            await get(f"{address}/healthz")  # by now the other one was taken, too
+        assert await reader.read() == b""
+    writer.close()
+    await writer.wait_closed()

@@ -14,8 +14,9 @@ import aiohttp
 import pytest
 from multidict import CIMultiDict
 
+from bridges.doors import MAX_CONNECTIONS
 from bridges.message import Acceptance, ChannelStopped, InboundMessage, Sent, Stop
-from bridges.text.whatsapp_webhook import LARGEST_POST, MAX_CONNECTIONS, MAX_POSTS, READ_SECONDS
+from bridges.text.whatsapp_webhook import LARGEST_POST, MAX_POSTS, READ_SECONDS
 from tests.bridges.bench import eventually
 from tests.channels.around import RecordingInbox
 from tests.channels.whatsapp import Line, platform

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from bridges.listen import Listen
 from bridges.message import InboundMessage
 from bridges.text.whatsapp import WhatsAppChannel
 from bridges.text.whatsapp_webhook import Door
@@ -35,7 +36,7 @@ class Line(ChannelLine[WhatsAppChannel]):
             "bot",
             number_id=NUMBER,
             access_token=ACCESS_TOKEN,
-            door=Door("127.0.0.1", port, "/webhook", APP_SECRET, VERIFY_TOKEN),
+            door=Door(Listen(f"127.0.0.1:{port}"), "/webhook", APP_SECRET, VERIFY_TOKEN),
             api=api or fake.api,
             clock=self.clock,
         )
