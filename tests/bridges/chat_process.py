@@ -112,6 +112,7 @@ class ScreenChat:
         self.shown = ""
         self._master = master
         self._changed = asyncio.Event()
+        self._closed = False
 
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
@@ -124,11 +125,20 @@ class ScreenChat:
                 await self._changed.wait()
         return self.shown
 
+    async def end(self) -> int:
+        """Wait until the program has ended and all it showed is here; return the exit code."""
+        async with asyncio.timeout(2 * SECONDS):
+            while not self._closed:
+                self._changed.clear()
+                await self._changed.wait()
+            return await self.child.wait()
+
     def read(self) -> None:
         try:
             self.shown += os.read(self._master, 65_536).decode(errors="replace")
         except OSError:  # the other end is closed
             asyncio.get_running_loop().remove_reader(self._master)
+            self._closed = True
         self._changed.set()
 
     def signal(self, number: signal.Signals) -> None:

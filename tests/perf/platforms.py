@@ -30,7 +30,10 @@ PATIENCE: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One platform. ``table`` is the bot's lines of configuration; ``chats`` has the chat of each message it sent."""
+    """One platform. ``table`` is the bot's lines of configuration; ``chats`` has the chat of each message it sent.
+
+    ``links`` counts the connections the bot made so far: logins where it polls, none where the platform calls it.
+    """
 
     table: str
     person: Callable[[int], str]
@@ -38,6 +41,7 @@ class Stage:
     chats: Callable[[], list[str]]
     chat: Callable[[str], str]
     connected: Callable[[], bool | Awaitable[bool]]
+    links: Callable[[], int]
 
     async def ask(self, people: list[str], text: str) -> float:
         """Let all of them write at once; return the seconds until each has the beginning of a reply."""
@@ -66,6 +70,7 @@ async def _telegram() -> AsyncIterator[Stage]:
             chats=lambda: [str(said.chat) for said in fake.said],
             chat=str,
             connected=lambda: fake.count("getUpdates") > 0,
+            links=lambda: fake.count("getMe"),
         )
 
 
@@ -79,6 +84,7 @@ async def _slack() -> AsyncIterator[Stage]:
             chats=lambda: [said.channel for said in fake.said],
             chat=slack.direct,
             connected=lambda: bool(fake.sockets.open),
+            links=lambda: fake.count("apps.connections.open"),
         )
 
 
@@ -92,6 +98,7 @@ async def _discord() -> AsyncIterator[Stage]:
             chats=lambda: [str(said.channel) for said in fake.said],
             chat=lambda who: str(discord.dm(int(who))),
             connected=lambda: any(session.link is not None for session in fake.gateway.sessions.values()),
+            links=lambda: fake.gateway.connects,
         )
 
 
@@ -121,6 +128,7 @@ async def _whatsapp() -> AsyncIterator[Stage]:
             chats=lambda: [sent.to for sent in fake.sent],
             chat=str,
             connected=connected,
+            links=lambda: 0,
         )  # fmt: skip
 
 
@@ -134,6 +142,7 @@ async def _feishu() -> AsyncIterator[Stage]:
             chats=lambda: [shown.chat for shown in fake.shown],
             chat=feishu.private,
             connected=lambda: bool(fake.gateway.sockets),
+            links=lambda: fake.calls.count("discover"),
         )
 
 
@@ -147,6 +156,7 @@ async def _dingtalk() -> AsyncIterator[Stage]:
             chats=lambda: [said.chat for said in fake.said],
             chat=lambda who: f"cid-{who}",
             connected=lambda: fake.gateway.connections > 0,
+            links=lambda: fake.gateway.connections,
         )
 
 
@@ -160,6 +170,7 @@ async def _wecom() -> AsyncIterator[Stage]:
             chats=lambda: [said.chat for said in fake.said],
             chat=str,
             connected=lambda: fake.subscribed > 0,
+            links=lambda: fake.connections,
         )
 
 
@@ -173,6 +184,7 @@ async def _qq() -> AsyncIterator[Stage]:
             chats=lambda: [sent.chat for sent in fake.sent],
             chat=str,
             connected=lambda: fake.gateway.ready,
+            links=lambda: fake.gateway.connections,
         )
 
 
@@ -190,6 +202,7 @@ async def _weixin() -> AsyncIterator[Stage]:
             chats=lambda: [sent.user for sent in fake.sent],
             chat=str,
             connected=lambda: fake.count("getupdates") > 0,
+            links=lambda: fake.count("msg/notifystart"),
         )
 
 
