@@ -15,14 +15,17 @@ import structlog
 
 from bridges.dingtalk.inbound import Route
 from bridges.dingtalk.outbox import outcome_of, sendable
-from bridges.dingtalk.rest import Answer, BadSecret, Refused, Rest
-from bridges.http import CallFailed
+from bridges.dingtalk.rest import Answer, BadSecret, Delivered, Refused, Rest
+from bridges.http import CallFailed, Unreached
 from bridges.message import Cursors, NotSent, RetryAfter, SendOutcome, Sent, SentId
 from bridges.unended import Unended
 from harness_client.clock import Clock
 
 UPDATE_SECONDS: Final = 1.0
 """The least time between two states of a card."""
+
+MOST_TEXT: Final = 3_500
+"""Characters of one message and of a card (UTF-16 units); the rest of an answer follows as messages."""
 
 TRIES: Final = 3
 """Of the last change."""
@@ -56,11 +59,11 @@ class Cards:
         await self._unended.begin(card.name)
         try:
             await self._rest.call("POST", "/v1.0/card/instances", Answer, _instance(card.name, self._template))
-            await self._rest.call("POST", "/v1.0/card/instances/deliver", Answer, _delivery(card.name, route))
+            await self._deliver(card.name, route)
         except (CallFailed, Refused, BadSecret) as error:
             self._offered = not isinstance(error, Refused) or error.status != 403 or error.too_fast
             self._log.warning("no card: the answer comes whole", error=str(error), again=self._offered)
-            if isinstance(error, CallFailed):
+            if isinstance(error, CallFailed) and not isinstance(error, Unreached):
                 await self.change(card.name, "", failed=True)  # it may stand there all the same
             await self.ended(card.name)
             return None
@@ -78,7 +81,7 @@ class Cards:
             "isError": failed,
         }
         outcome: SendOutcome = NotSent.UNKNOWN
-        for left in reversed(range(TRIES if last else 1)):
+        for left in reversed(range(TRIES if last or failed else 1)):
             outcome = await self._try(body)
             if not left or not (isinstance(outcome, RetryAfter) or outcome is NotSent.UNKNOWN):
                 break
@@ -91,8 +94,14 @@ class Cards:
         await self._unended.end(name)
 
     async def end_left_over(self) -> None:
-        """End what an earlier process left open; once. Raises OSError."""
+        """End what an earlier process left open. Raises OSError."""
         await self._unended.end_left_over(partial(self.change, text="", failed=True))
+
+    async def _deliver(self, name: str, route: Route) -> None:
+        path = "/v1.0/card/instances/deliver"
+        delivered = await self._rest.call("POST", path, Delivered, _delivery(name, route))
+        if not delivered.everywhere:
+            raise Refused(path, 200, "notDelivered")
 
     async def _try(self, body: dict[str, object]) -> SendOutcome:
         try:
@@ -110,13 +119,14 @@ class Card:
         self.name = name
         self._cards = cards
         self._text = ""
+        self._shown = ""
         self._changed = asyncio.Event()
         self._sending = asyncio.Lock()
         self._showing: asyncio.Task[None] | None = None
 
     async def update(self, text: str) -> None:
-        """Show the answer so far as soon as the pace allows."""
-        self._text = sendable(text)
+        """Show the answer so far, or as much of it as a card holds, as soon as the pace allows."""
+        self._text = sendable(text).encode("utf-16-le")[: 2 * MOST_TEXT].decode("utf-16-le", "ignore")
         self._changed.set()
         if self._showing is None:
             self._showing = asyncio.create_task(self._show())
@@ -136,11 +146,16 @@ class Card:
         return outcome
 
     async def _show(self) -> None:
-        while True:
+        """Show every change until one is refused."""
+        outcome: SendOutcome = Sent(None)
+        while isinstance(outcome, Sent | RetryAfter) or outcome is NotSent.UNKNOWN:
             await self._changed.wait()
             self._changed.clear()
+            if self._text == self._shown:
+                continue
             async with self._sending:
                 outcome = await self._cards.change(self.name, self._text)
+            self._shown = self._text if isinstance(outcome, Sent) else self._shown
             wait = outcome.seconds if isinstance(outcome, RetryAfter) else 0.0
             await self._cards.clock.sleep(max(UPDATE_SECONDS, wait))
 

@@ -15,7 +15,7 @@ import aiohttp
 import msgspec
 import structlog
 
-from bridges.dingtalk.card import Cards
+from bridges.dingtalk.card import MOST_TEXT, Cards
 from bridges.dingtalk.check import look
 from bridges.dingtalk.inbound import File, Malformed, Route, parse
 from bridges.dingtalk.outbox import Outbox
@@ -48,7 +48,7 @@ CLOSE_SECONDS: Final = 1.0
 class DingTalkChannel:
     """See :class:`bridges.message.Channel`. Answers grow only with a ``card_template``, the id of an AI card's."""
 
-    limits = Limits(text=3_500)
+    limits = Limits(text=MOST_TEXT)
     """A webhook takes 20,000 bytes and the API 15,000, but clients are known to show no more than this for sure."""
 
     def __init__(
@@ -115,6 +115,8 @@ class DingTalkChannel:
         if self._ways is None:
             raise OSError("not connected")
         file = msgspec.json.decode(attachment.handle, type=File)
+        if not file.code:
+            raise OSError("the platform does not hand this out")
         try:
             return await self._ways.rest.download(file.robot, file.code, limit)
         except UntrustedHost:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from itertools import dropwhile
 from typing import Final, Self
 
 import msgspec
@@ -44,8 +47,8 @@ class File(msgspec.Struct, frozen=True):
 
 
 class _Text(msgspec.Struct, rename="camel"):
-    content: str = ""
-    is_reply_msg: bool = False
+    content: str | None = None
+    is_reply_msg: bool | None = None
 
 
 class _Piece(msgspec.Struct, rename="camel"):
@@ -62,6 +65,10 @@ class _Content(msgspec.Struct, rename="camel"):
     rich_text: list[_Piece] | None = None
 
 
+class _At(msgspec.Struct, rename="camel"):
+    dingtalk_id: str | None = None
+
+
 class _Message(msgspec.Struct, rename="camel"):
     """The part of a callback that we read."""
 
@@ -69,13 +76,14 @@ class _Message(msgspec.Struct, rename="camel"):
     msgtype: str = ""
     conversation_type: str = ""
     conversation_id: str = ""
-    sender_id: str = ""
+    sender_id: str | None = None
     sender_staff_id: str | None = None
     chatbot_user_id: str | None = None
     robot_code: str | None = None
     session_webhook: str | None = None
-    session_webhook_expired_time: float = 0
+    session_webhook_expired_time: float | None = None
     is_in_at_list: bool | None = None
+    at_users: list[_At] | None = None
     text: _Text | None = None
     content: _Content | None = None
 
@@ -90,6 +98,10 @@ _KINDS: Final = {
     "audio": AttachmentKind.AUDIO,
     "file": AttachmentKind.FILE,
 }
+"""Messages that are one file. What is neither in here nor words is handed on as a file that cannot be fetched."""
+
+_MENTION: Final = re.compile(r"\A@(?:\S+\s*\Z|[^\n]*?\s(?=/))")
+"""A name by itself, or before a command; a name may hold spaces."""
 
 
 def parse(data: object, bot: str, client_id: str) -> InboundMessage | None:
@@ -98,16 +110,17 @@ def parse(data: object, bot: str, client_id: str) -> InboundMessage | None:
     ``bot`` is the bot's name here; its ``client_id`` is its code where a message does not say that. A group's messages
     are only delivered when they mention the bot, and without that mention.
     """
-    try:
-        found = msgspec.convert(data, _Message, strict=False)
-    except msgspec.ValidationError as error:
+    try:  # half a character, which no state and no answer can hold, becomes a question mark
+        sound = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")
+        found = msgspec.json.decode(sound, type=_Message, strict=False)
+    except msgspec.DecodeError as error:
         raise Malformed(str(error).rpartition(" - at ")[2]) from None
     sender = found.sender_staff_id or found.sender_id
     if not found.msg_id or not found.conversation_id or not sender:
         raise Malformed("no id, no conversation or no sender")
     robot = found.robot_code or client_id
     text, attachments = _text(found), _attachments(found, robot)
-    if found.sender_id == found.chatbot_user_id or not (text or attachments):
+    if (found.sender_id and found.sender_id == found.chatbot_user_id) or not (text or attachments):
         return None
     direct = found.conversation_type == _DIRECT
     chat = ChatKey(CHANNEL, bot, found.conversation_id)
@@ -116,7 +129,7 @@ def parse(data: object, bot: str, client_id: str) -> InboundMessage | None:
         robot=robot,
         user=(found.sender_staff_id or "") if direct else None,
         webhook=found.session_webhook,
-        until=found.session_webhook_expired_time / 1000,
+        until=(found.session_webhook_expired_time or 0) / 1000,
     )
     return InboundMessage(
         id=EventId(found.msg_id),
@@ -127,22 +140,35 @@ def parse(data: object, bot: str, client_id: str) -> InboundMessage | None:
         reply_to=ReplyTarget(chat, str(route)),
         attachments=attachments,
         addressed=direct or found.is_in_at_list is not False,
-        quoted=found.text is not None and found.text.is_reply_msg,
+        quoted=found.text is not None and bool(found.text.is_reply_msg),
     )
 
 
 def _text(found: _Message) -> str:
     """Return what the person typed, or said and the platform wrote down."""
     content = found.content or _Content()
-    pieces = [piece.text for piece in content.rich_text or () if piece.text]
-    said = [found.text.content if found.text else "", content.recognition or "", "".join(pieces)]
+    pieces = list(dropwhile(str.isspace, (piece.text for piece in content.rich_text or () if piece.text)))
+    if pieces and _begins_with_us(found):
+        pieces[0] = _without_mention(pieces[0].lstrip(), before_command="".join(pieces[1:]).lstrip().startswith("/"))
+    said = [found.text.content if found.text else None, content.recognition, "".join(pieces)]
     return "\n".join(filter(None, said)).strip()
+
+
+def _begins_with_us(found: _Message) -> bool:
+    """Return whether the bot is the first that a group's message mentions; rich text of some clients still says so."""
+    first = found.at_users[0].dingtalk_id if found.at_users else None
+    return found.conversation_type != _DIRECT and first is not None and first == found.chatbot_user_id
+
+
+def _without_mention(piece: str, *, before_command: bool) -> str:
+    """Take our name off the first piece, as far as it is clear what belongs to it."""
+    return "" if before_command and piece.startswith("@") else _MENTION.sub("", piece, count=1)
 
 
 def _attachments(found: _Message, robot: str) -> tuple[InboundAttachment, ...]:
     content = found.content or _Content()
-    kind = _KINDS.get(found.msgtype)
-    files = [(AttachmentKind.IMAGE, piece.download_code) for piece in content.rich_text or ()]
-    if kind is not None and not content.recognition:
-        files.append((kind, content.download_code))
-    return tuple(InboundAttachment(kind, str(File(robot, code)), content.file_name) for kind, code in files if code)
+    pieces = content.rich_text or ()
+    files = [(AttachmentKind.IMAGE, piece.download_code) for piece in pieces if piece.download_code]
+    if found.msgtype not in {"text", "richText"} and not (found.text or content.recognition):
+        files.append((_KINDS.get(found.msgtype, AttachmentKind.FILE), content.download_code or ""))
+    return tuple(InboundAttachment(kind, str(File(robot, code)), content.file_name) for kind, code in files)

@@ -62,6 +62,12 @@ class Answer(msgspec.Struct):
 class _Refusal(msgspec.Struct):
     code: str | int | None = None
     errcode: int | None = None
+    success: bool | None = None
+
+    @property
+    def said(self) -> bool:
+        """Whether it is one, whatever the status."""
+        return bool(self.errcode) or self.success is False
 
 
 class Endpoint(Answer):
@@ -84,6 +90,25 @@ class Posted(Answer, rename="camel"):
     process_query_key: str | None = None
     invalid_staff_id_list: list[str] | None = None
     flow_controlled_staff_id_list: list[str] | None = None
+
+
+class _Webhook(Answer):
+    errcode: int
+
+
+class _Space(msgspec.Struct):
+    success: bool = True
+
+
+class Delivered(Answer):
+    """Where a card was put; each place says by itself whether it took it."""
+
+    result: list[_Space] | bool | str | None = None
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether nobody refused it."""
+        return not isinstance(self.result, list) or all(space.success for space in self.result)
 
 
 class Download(Answer, rename="camel"):
@@ -155,8 +180,9 @@ class Rest:
     async def webhook(self, url: str, body: Mapping[str, object]) -> None:
         """Post to a conversation's webhook. Raises CallFailed, Refused, UntrustedHost."""
         headers = {"Content-Type": "application/json"}
-        request = Request(method="POST", url=self.hosts.check(url), headers=headers, data=msgspec.json.encode(body))
-        _read("webhook", await exchange(self.http, self._clock, "webhook", request), Answer)
+        self.hosts.check(url)
+        request = Request(method="POST", url=url, headers=headers, data=msgspec.json.encode(body))
+        _read("webhook", await exchange(self.http, self._clock, "webhook", request), _Webhook)
 
     async def download(self, robot: str, code: str, limit: int) -> bytes:
         """Fetch a file of at most ``limit`` bytes. Raises CallFailed, Refused, BadSecret, UntrustedHost."""
@@ -194,7 +220,7 @@ def _read(call: str, reply: Reply, answer: type[A]) -> A:
     """Decode an answer and look for a refusal in it."""
     try:
         refusal = msgspec.json.decode(reply.body or b"{}", type=_Refusal)
-        if reply.status < 300 and not refusal.errcode:
+        if reply.status < 300 and not refusal.said:
             return msgspec.json.decode(reply.body or b"{}", type=answer, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError):
         if not 300 <= reply.status < 500:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from bridges.unended import MOST, Unended
+import pytest
+
+from bridges.message import NotSent, RetryAfter, SendOutcome, Sent
+from bridges.unended import MOST, ROUNDS, Unended
 from tests.channels.around import MemoryCursors
 
 
@@ -47,7 +50,65 @@ async def test_what_is_begun_meanwhile_stays() -> None:
     unended = Unended(kept, "open")
 
     async def end(name: str) -> None:
+        assert name == "old"
         await unended.begin("new")
 
     await unended.end_left_over(end)
     assert kept.values["open"] == b'["new"]'
+
+
+async def test_what_is_begun_before_anybody_looked_back_takes_nothing_away() -> None:
+    kept = MemoryCursors()
+    await Unended(kept, "open").begin("old")
+    await Unended(kept, "open").begin("new")
+    assert await left_of(kept) == ["old", "new"]
+
+
+class Unreadable(MemoryCursors):
+    """Cannot be read at first."""
+
+    readable = False
+
+    async def load(self, key: str) -> bytes | None:
+        if not self.readable:
+            raise OSError("no")
+        return await super().load(key)
+
+
+async def test_what_cannot_be_read_is_not_written_over() -> None:
+    kept = Unreadable()
+    kept.values["open"] = b'["old"]'
+    unended = Unended(kept, "open")
+    await unended.begin("new")
+    assert kept.values["open"] == b'["old"]'
+    kept.readable = True
+    await unended.begin("newer")
+    assert kept.values["open"] == b'["old","new","newer"]'
+
+
+@pytest.mark.parametrize(
+    ("outcome", "calls"),
+    [
+        (Sent(None), 1),
+        (NotSent.REJECTED, 1),
+        (None, 1),
+        (NotSent.UNKNOWN, ROUNDS),
+        (NotSent.REAUTHENTICATE, ROUNDS),
+        (RetryAfter(1), ROUNDS),
+    ],
+)
+async def test_what_is_open_still_is_ended_with_a_later_link_but_not_tried_for_ever(
+    outcome: SendOutcome | None, calls: int
+) -> None:
+    kept = MemoryCursors()
+    await Unended(kept, "open").begin("old")
+    unended, called = Unended(kept, "open"), 0
+
+    async def end(name: str) -> SendOutcome | None:
+        nonlocal called
+        called += 1
+        return outcome
+
+    for _ in range(2 * ROUNDS):
+        await unended.end_left_over(end)
+    assert (called, kept.values["open"]) == (calls, b"[]")

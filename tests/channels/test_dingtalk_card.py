@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bridges.dingtalk.card import LOST_SECONDS, TRIES, UPDATE_SECONDS
+from bridges.dingtalk.card import LOST_SECONDS, MOST_TEXT, TRIES, UPDATE_SECONDS
 from bridges.http import CALL_SECONDS
 from bridges.message import AnswerStream, InboundMessage, NotSent, Sent
 from tests.bridges.bench import eventually
@@ -101,6 +101,59 @@ async def test_a_card_that_is_refused_leaves_the_next_one_its_chance(
     await (await begun(line, message)).finish("hello")
 
 
+async def test_a_card_no_chat_takes_is_no_card(fake: FakeDingTalk, line: Line) -> None:
+    message = await line.says()
+    fake.cards.full = True
+    assert await line.channel.begin(message.reply_to) is None, "or the answer would grow where nobody sees it"
+    assert line.cursors.values["open-cards"] == b"[]"
+    fake.cards.full = False
+    assert await line.channel.begin(message.reply_to) is not None
+
+
+@pytest.mark.parametrize("body", [b'{"success": false}', b'{"success": false, "result": "no"}'])
+async def test_a_refusal_that_looks_fine_is_one(fake: FakeDingTalk, line: Line, body: bytes) -> None:
+    message = await line.says()
+    fake.fail("card", Fault(body=body))
+    assert await line.channel.begin(message.reply_to) is None
+    stream = await begun(line, message)
+    fake.fail("streaming", Fault(body=body))
+    assert await stream.finish("Hello") is NotSent.REJECTED
+
+
+async def test_a_long_answer_shows_what_a_card_holds(fake: FakeDingTalk, line: Line) -> None:
+    stream = await begun(line, await line.says())
+    await stream.update("x" * (MOST_TEXT - 1) + "👋" + "y" * 100_000)
+    await shown(fake, "x" * (MOST_TEXT - 1))
+    await eventually(lambda: line.clock.sleepers == 2)
+    await stream.update("x" * (MOST_TEXT - 1) + "👋" + "z" * 200_000)
+    await line.clock.advance(UPDATE_SECONDS)
+    await stream.finish("done")
+    assert fake.calls.count("streaming") == 2, "what it shows already is not sent again"
+
+
+async def test_a_card_that_takes_no_more_is_not_asked_a_thousand_times(fake: FakeDingTalk, line: Line) -> None:
+    stream = await begun(line, await line.says())
+    fake.fail("streaming", Fault(status=400, code="param.error"))
+    for number in range(20):
+        await stream.update(str(number))
+        await eventually(lambda: fake.calls.count("streaming") == 1)
+        await line.clock.advance(UPDATE_SECONDS)
+    assert fake.calls.count("streaming") == 1
+    assert isinstance(await stream.finish("whole"), Sent)
+
+
+async def test_a_new_link_leaves_the_cards_of_its_turn_alone(fake: FakeDingTalk, line: Line) -> None:
+    stream = await begun(line, await line.says())
+    await stream.update("half")
+    await shown(fake, "half")
+    await fake.gateway.system("disconnect", {"reason": "restart"})
+    await line.ended()
+    await line.start()
+    assert not only(fake).ended
+    assert isinstance(await stream.finish("whole"), Sent)
+    assert fake.texts() == ["whole"]
+
+
 async def test_a_card_of_which_nobody_knows_is_ended(fake: FakeDingTalk, line: Line) -> None:
     message = await line.says()
     fake.fail("deliver", Fault(status=500, accepted=True))
@@ -181,6 +234,23 @@ async def test_what_a_crash_left_open_is_ended_by_the_next_process(fake: FakeDin
     async with line_on(fake, holding(kept), template=TEMPLATE) as line:
         await eventually(lambda: crashed.ended)
         assert (crashed.text, crashed.failed) == ("half an ans", True)
+        await eventually(lambda: line.cursors.values["open-cards"] == b"[]")
+
+
+async def test_what_a_crash_left_open_is_tried_again_while_nobody_knows_that_it_ended(fake: FakeDingTalk) -> None:
+    cursors = MemoryCursors()
+    async with line_on(fake, cursors, template=TEMPLATE) as line:
+        await begun(line, await line.says())
+    fake.fail("streaming", *[Fault(status=500)] * TRIES)
+    async with line_on(fake, holding(cursors.values), template=TEMPLATE) as line:
+        for count in range(1, TRIES):
+            await lost(fake, line, count)
+        await eventually(lambda: fake.calls.count("streaming") == TRIES)
+        assert not only(fake).ended
+        await fake.gateway.close()
+        await line.ended()
+        await line.start()
+        await eventually(lambda: only(fake).ended)
         await eventually(lambda: line.cursors.values["open-cards"] == b"[]")
 
 

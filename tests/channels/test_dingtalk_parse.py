@@ -77,6 +77,65 @@ def test_rich_text_is_text_and_pictures() -> None:
     )
 
 
+BOT_FIRST: Obj = {"chatbotUserId": "$:bot", "atUsers": [{"dingtalkId": "$:bot"}], "conversationType": "2"}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "heard"),
+    [
+        (["@Bot", "/history 4"], "/history 4"),
+        (["@My Own Bot ", "/history 4"], "/history 4"),
+        (["@Bot", " /history", " 4"], "/history 4"),
+        (["@My Own Bot /history 4"], "/history 4"),
+        ([" ", "@Bot", "hello"], "hello"),
+        (["@Bot\n", "hello @Bob"], "hello @Bob"),
+        (["@Bot hello"], "@Bot hello"),
+        (["hello @Bob"], "hello @Bob"),
+        (["hello ", "@Bob", " /history"], "hello @Bob /history"),
+        (["/history"], "/history"),
+        (["a", " ", "b"], "a b"),
+    ],
+)
+def test_rich_text_of_some_clients_still_names_the_bot(pieces: list[str], heard: str) -> None:
+    content = {"richText": [{"text": piece} for piece in pieces]}
+    assert parsed(msgtype="richText", text=None, content=content, **BOT_FIRST).text == heard
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"atUsers": [{"dingtalkId": "$:bob"}, {"dingtalkId": "$:bot"}]},
+        {"atUsers": [{"staffId": "bob"}], "chatbotUserId": None},
+        {"atUsers": []},
+        {"conversationType": "1"},
+    ],
+)
+def test_a_mention_of_somebody_else_stays(fields: Obj) -> None:
+    content = {"richText": [{"text": "@Bob"}, {"text": "/history"}]}
+    found = parsed(**{**BOT_FIRST, "msgtype": "richText", "text": None, "content": content, **fields})
+    assert found.text == "@Bob/history"
+
+
+@pytest.mark.parametrize("msgtype", ["unknownMsgType", "chatRecord", "interactiveCard", "markdown", "location"])
+def test_what_is_neither_words_nor_a_file_is_not_lost_though_it_cannot_be_fetched(msgtype: str) -> None:
+    found = parsed(msgtype=msgtype, text=None, content={"unknownMsgType": "x"})
+    assert found.attachments == (InboundAttachment(AttachmentKind.FILE, str(File("client", ""))),)
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["senderId", "robotCode", "sessionWebhook", "sessionWebhookExpiredTime", "isInAtList", "atUsers", "chatbotUserId"],
+)
+def test_a_field_that_is_null_costs_no_message(field: str) -> None:
+    assert parsed(**{field: None}).text == "hi"
+
+
+def test_half_a_character_costs_no_message() -> None:
+    assert parsed(text={"content": "half \ud83d"}).text == "half ?"
+    (file,) = parsed(msgtype="file", text=None, content={"downloadCode": "c", "fileName": "a\udc4b.pdf"}).attachments
+    assert file.name == "a?.pdf"
+
+
 @pytest.mark.parametrize(
     ("msgtype", "kind"),
     [
@@ -101,7 +160,8 @@ def test_speech_comes_written_down() -> None:
     "fields",
     [
         {"text": {"content": "  "}},
-        {"msgtype": "unknownMsgType", "text": None, "content": {"unknownMsgType": "x"}},
+        {"msgtype": "richText", "text": None, "content": {"richText": []}},
+        {"msgtype": "richText", "text": None, "content": None},
         {"chatbotUserId": "$:x"},
     ],
 )
@@ -119,6 +179,8 @@ def test_what_is_no_message_of_a_person(fields: Obj) -> None:
         message(senderStaffId=None, senderId=""),
         message(text="secret"),
         message(content={"richText": "secret"}),
+        message(sessionWebhookExpiredTime=float("nan")),
+        message(conversationType=["secret"]),
     ],
 )
 def test_what_cannot_be_read_is_named_without_its_content(data: object) -> None:
@@ -160,6 +222,8 @@ async def test_what_keeps_a_file_away(fake: FakeDingTalk, line: Line) -> None:
     fake.fail("download", Fault(status=400, code="expired"))
     with pytest.raises(OSError, match="code expired"):
         await line.channel.fetch(PICTURE, 100)
+    with pytest.raises(OSError, match="does not hand this out"):
+        await line.channel.fetch(InboundAttachment(AttachmentKind.FILE, str(File(CLIENT_ID, ""))), 100)
     fake.download_url = "https://example.com/picture"
     with pytest.raises(OSError, match="not on a host"):
         await line.channel.fetch(PICTURE, 100)

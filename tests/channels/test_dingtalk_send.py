@@ -89,6 +89,36 @@ async def test_a_webhook_that_ended_early_is_no_loss(fake: FakeDingTalk, line: L
     assert fake.said == [Said("private", "cid-alice", "hello")]
 
 
+@pytest.mark.parametrize("errcode", [-1, 300001, 310000, 460101, 400801, 99999999])
+async def test_whatever_else_the_webhook_refuses_goes_the_other_way_once(
+    fake: FakeDingTalk, line: Line, errcode: int
+) -> None:
+    message = await line.says()
+    fake.fail("webhook", Fault(errcode=errcode))
+    assert isinstance(await line.channel.send(message.reply_to, "hello"), Sent)
+    assert fake.said == [Said("private", "cid-alice", "hello")]
+
+
+@pytest.mark.parametrize("expired", [None, 0, -1, 1, "1790000000000", 1e300])
+@pytest.mark.parametrize("webhook", [None, "", "no address", "file:///etc/passwd"])
+async def test_no_webhook_however_odd_keeps_a_reply_away(
+    fake: FakeDingTalk, line: Line, webhook: str | None, expired: object
+) -> None:
+    data = fake.message(sessionWebhook=webhook, sessionWebhookExpiredTime=expired)
+    await fake.gateway.taken(await fake.gateway.callback(data))
+    assert isinstance(await line.channel.send(line.inbox.messages[0].reply_to, "hello"), Sent)
+    assert fake.said == [Said("private", "cid-alice", "hello")]
+
+
+@pytest.mark.parametrize("days", [-400, 400])
+async def test_a_clock_that_jumps_loses_no_reply(fake: FakeDingTalk, line: Line, days: int) -> None:
+    message = await line.says()
+    line.clock._now += days * 86_400
+    fake.fail("webhook", Fault(errcode=300001))
+    assert isinstance(await line.channel.send(message.reply_to, "hello"), Sent)
+    assert fake.texts() == ["hello"]
+
+
 async def test_an_outsider_is_reached_by_webhook_only(fake: FakeDingTalk, line: Line) -> None:
     data = fake.message(senderStaffId=None)
     await fake.gateway.taken(await fake.gateway.callback(data))
@@ -113,6 +143,8 @@ async def test_a_webhook_elsewhere_is_not_used(fake: FakeDingTalk, line: Line) -
         (Fault(status=500), NotSent.UNKNOWN),
         (Fault(status=502, body=b"<html>"), NotSent.UNKNOWN),
         (Fault(body=b"<html>"), NotSent.UNKNOWN),
+        (Fault(body=b"{}"), NotSent.UNKNOWN),
+        (Fault(body=b'{"errmsg": "ok"}'), NotSent.UNKNOWN),
         (Fault(drop=True, accepted=True), NotSent.UNKNOWN),
     ],
 )

@@ -35,7 +35,7 @@ class Card:
 
 
 class Cards:
-    """All cards; each call returns a status and a code."""
+    """All cards; most calls return a status and a code."""
 
     def __init__(self, shown: list[Said | Card], violations: list[str]) -> None:
         """Append to ``shown`` what is put into a chat, in order with all else."""
@@ -43,6 +43,8 @@ class Cards:
         self.all: dict[str, Card] = {}
         self._violations = violations
         self._guids: set[str] = set()
+        self.full = False
+        """No chat takes a card."""
 
     def create(self, body: Obj) -> tuple[int, str]:
         if body["cardTemplateId"] != TEMPLATE:
@@ -50,15 +52,19 @@ class Cards:
         self.all[str(body["outTrackId"])] = Card(str(body["outTrackId"]))
         return 200, ""
 
-    def deliver(self, body: Obj) -> tuple[int, str]:
+    def deliver(self, body: Obj) -> Obj:
+        """Put a card into a chat; whether that takes it is only said inside of an answer that looks fine."""
         card = self.all[str(body["outTrackId"])]
         space, _, chat = str(body["openSpaceId"]).removeprefix("dtv1.card//").partition(".")
         model = "imRobotOpenDeliverModel" if space == "IM_ROBOT" else "imGroupOpenDeliverModel"
         if model not in body:
             self._violations.append(f"a card for {space} without its model")
-        card.chat = f"cid-{chat}" if space == "IM_ROBOT" else chat
-        self._shown.append(card)
-        return 200, ""
+        taken = not self.full
+        if taken:
+            card.chat = f"cid-{chat}" if space == "IM_ROBOT" else chat
+            self._shown.append(card)
+        said = {"spaceId": chat, "spaceType": space, "success": taken, "errorMsg": "" if taken else "no"}
+        return {"success": True, "result": [said]}
 
     def fill(self, body: Obj) -> tuple[int, str]:
         card = self.all.get(str(body["outTrackId"]))

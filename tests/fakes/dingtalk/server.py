@@ -113,6 +113,7 @@ class FakeDingTalk:
             "robotCode": CLIENT_ID,
             "createAt": 1_790_000_000_000,
             "isInAtList": bool(group),
+            "atUsers": [{"dingtalkId": "$:LWCP_v1:$bot"}] if group else [],
             "sessionWebhook": f"{self.url}/robot/sendBySession?session={session}",
             "sessionWebhookExpiredTime": int((now + self.lasts) * 1000),
             **more,
@@ -169,7 +170,7 @@ class FakeDingTalk:
             "group": self._group,
             "download": self._download,
             "card": lambda _, body: _outcome(*self.cards.create(body)),
-            "deliver": lambda _, body: _outcome(*self.cards.deliver(body)),
+            "deliver": lambda _, body: web.json_response(self.cards.deliver(body)),
             "streaming": lambda _, body: _outcome(*self.cards.fill(body)),
         }
         return takers[name](request, body)
