@@ -5,6 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from typing import Final, TypeVar
+
+GRACE_SECONDS: Final = 1.0
+"""How long a cancellation waits for what should come to its end."""
+
+T = TypeVar("T")
 
 
 async def first_of(*work: Coroutine[object, object, None]) -> None:
@@ -22,6 +28,18 @@ async def first_of(*work: Coroutine[object, object, None]) -> None:
     for task in tasks:
         if task in done:
             task.result()
+
+
+async def to_its_end(work: Coroutine[object, object, T]) -> T:
+    """Run ``work``, which a cancellation does not stop in its midst: it gets GRACE_SECONDS to come to its end."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task}, timeout=GRACE_SECONDS)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        raise
 
 
 class Overtaken(Exception):

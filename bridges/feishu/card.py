@@ -24,8 +24,9 @@ from harness_client.clock import Clock
 UPDATE_SECONDS: Final = 1.0
 """The least time between two states of a card. Each is a call, and a tenant that pays nothing has 10,000 a month."""
 
-MAX_BYTES: Final = 28_000
-"""Of text in UTF-8: a card holds 30 kB with all that is around it."""
+MOST_TEXT: Final = 4_000
+"""Characters of one message and of a card (UTF-16 units). However they are escaped they stay below the 30 kB of a card,
+and clients are known to cut an element off without a word where it has more than about 10,000."""
 
 OPEN_CARDS: Final = 64
 """Cards of one bot that grow at the same time; further answers come whole."""
@@ -96,7 +97,7 @@ class Cards:
         await self._unended.end(name)
 
     async def end_left_over(self) -> None:
-        """End what an earlier process left open; once. Raises OSError."""
+        """End what an earlier process left open. Raises OSError."""
         await self._unended.end_left_over(lambda name: self.change(name, LAST, "PATCH", "/settings", _SETTLED))
 
 
@@ -116,7 +117,7 @@ class Card:
 
     async def update(self, text: str) -> None:
         """Show the answer so far, or as much of it as a card holds, as soon as the pace allows."""
-        self._text = harmless(text).encode()[:MAX_BYTES].decode(errors="ignore")
+        self._text = harmless(text).encode("utf-16-le")[: 2 * MOST_TEXT].decode("utf-16-le", "ignore")
         self._changed.set()
         if self._showing is None:
             self._showing = asyncio.create_task(self._show())
@@ -137,6 +138,8 @@ class Card:
         while not self._refused:
             await self._changed.wait()
             self._changed.clear()
+            if self._text == self._shown:
+                continue
             text, wait = self._text, UPDATE_SECONDS
             change = {"content": text, "sequence": self._next(), "uuid": uuid.uuid4().hex}
             outcome = await self._cards.try_change(self._name, "PUT", _CONTENT, change)

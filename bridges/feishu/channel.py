@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from bridges.feishu.card import MAX_BYTES, Cards
+from bridges.feishu.card import MOST_TEXT, Cards
 from bridges.feishu.check import look
 from bridges.feishu.inbound import Malformed, Resource, Route, parse
 from bridges.feishu.link import Deaf, Link, LinkEnded, link_of
@@ -28,7 +28,7 @@ from bridges.message import (
     SendOutcome,
     Stop,
 )
-from bridges.race import first_of, task_group
+from bridges.race import first_of, task_group, to_its_end
 from harness_client.clock import Clock
 
 CONNECT_SECONDS: Final = 60.0
@@ -41,7 +41,7 @@ DEAF_SECONDS: Final = 150.0
 class FeishuChannel:
     """See :class:`bridges.message.Channel`. A message holds what a card holds: an answer may come as either."""
 
-    limits = Limits(text=MAX_BYTES, unit="utf-8", gap=0.25)
+    limits = Limits(text=MOST_TEXT, gap=0.25)
 
     def __init__(
         self, bot: str, application: Application, *, cursors: Cursors, clock: Clock, hide: Callable[[str], None]
@@ -129,7 +129,8 @@ class FeishuChannel:
             if isinstance(report, Up):
                 inbox.connected()
             elif isinstance(report, Event):
-                link.answer(report, taken=await self._take(report.payload, inbox, own_id))
+                # A run that ends meanwhile must not stop a message between its claim and its work.
+                link.answer(report, taken=await to_its_end(self._take(report.payload, inbox, own_id)))
 
     async def _take(self, payload: bytes, inbox: Inbox, own_id: str) -> bool:
         """Hand an event in; return whether the platform may forget it."""

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from bridges.race import first_of, task_group
+from bridges import race
+from bridges.race import first_of, task_group, to_its_end
 
 
 async def fail(error: Exception) -> None:
@@ -54,3 +55,47 @@ async def test_a_cancelled_group_is_cancelled() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@pytest.mark.parametrize("failing", [False, True])
+async def test_a_cancellation_waits_for_what_should_come_to_its_end(*, failing: bool) -> None:
+    begun, free, over = asyncio.Event(), asyncio.Event(), False
+
+    async def work() -> None:
+        nonlocal over
+        begun.set()
+        await free.wait()
+        over = True
+        if failing:
+            raise KeyError
+
+    task = asyncio.create_task(to_its_end(work()))
+    await begun.wait()
+    task.cancel()
+    await asyncio.sleep(0)
+    assert not task.done()
+    free.set()
+    await asyncio.wait({task})
+    assert (task.cancelled(), over) == (True, True)
+
+
+async def test_what_never_comes_to_its_end_is_cancelled_after_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(race, "GRACE_SECONDS", 0.01)
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(to_its_end(work()))
+    await begun.wait()
+    task.cancel()
+    await asyncio.wait({task}, timeout=5)
+    assert task.cancelled()
+
+
+async def test_what_comes_to_its_end_is_returned() -> None:
+    async def work() -> int:
+        return 7
+
+    assert await to_its_end(work()) == 7

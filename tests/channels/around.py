@@ -44,6 +44,20 @@ class RecordingInbox:
         return self.messages
 
 
+class SlowInbox(RecordingInbox):
+    """Takes nothing before it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+        self.free = asyncio.Event()
+
+    async def accept(self, message: InboundMessage) -> Acceptance:
+        self.asked.set()
+        await self.free.wait()
+        return await super().accept(message)
+
+
 class NotingClock(FakeClock):
     """Knows who asked to sleep for how long."""
 

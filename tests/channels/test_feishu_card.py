@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bridges.feishu.card import LAST, MAX_BYTES, OPEN_CARDS, UPDATE_SECONDS, Card
+from bridges.feishu.card import LAST, MOST_TEXT, OPEN_CARDS, UPDATE_SECONDS, Card
 from bridges.feishu.outbox import TRIES
 from bridges.message import InboundMessage, NotSent, SendOutcome, Sent
+from bridges.split import split_answer
+from commands.budget import utf16_length
 from tests.bridges.bench import eventually
 from tests.channels.around import MemoryCursors
 from tests.channels.feishu import Line, line_on, platform
@@ -106,9 +108,35 @@ async def test_what_is_shown_already_is_not_sent_again(fake: FakeFeishu, line: L
 
 
 async def test_a_growing_answer_shows_what_a_card_holds(fake: FakeFeishu, line: Line, card: Card) -> None:
-    await card.update("长" * 20_000)
-    await eventually(lambda: len(only(fake).texts) == 2)
-    assert only(fake).texts[-1] == "长" * (MAX_BYTES // 3)
+    held = "长" * (MOST_TEXT - 1)
+    await card.update(held + "👋" + "长" * 20_000)
+    await eventually(lambda: only(fake).texts == ["", held])
+    await card.update(held + "👋" + "长" * 30_000)
+    await line.clock.advance(UPDATE_SECONDS)
+    assert isinstance(await finished(line, card, held), Sent)
+    assert fake.calls.count("content") == 1, "what it shows already is not sent again"
+
+
+@pytest.mark.parametrize("text", ["\x01", '"', "\\", "长", "\n", "👋"])
+async def test_whatever_a_message_holds_a_card_holds_too(
+    fake: FakeFeishu, line: Line, asked: InboundMessage, text: str
+) -> None:
+    whole = text * (MOST_TEXT // utf16_length(text))
+    assert isinstance(await finished(line, await begun(line, asked), whole), Sent)
+    card = await begun(line, asked)
+    fake.fail("content", Fault(status=400, code=300309))
+    assert isinstance(await finished(line, card, whole), Sent)
+    assert fake.texts() == [whole, whole]
+
+
+async def test_a_longer_answer_is_a_card_and_messages(fake: FakeFeishu, line: Line, asked: InboundMessage) -> None:
+    head, *rest = split_answer("word " * 2_000, line.channel.limits)
+    card = await begun(line, asked)
+    assert isinstance(await finished(line, card, head), Sent)
+    for part in rest:
+        assert isinstance(await line.channel.send(asked.reply_to, part), Sent)
+    assert "".join(fake.texts()) == "word " * 2_000
+    assert len(rest) == 2
 
 
 async def test_mentions_are_disarmed(fake: FakeFeishu, line: Line, card: Card) -> None:
@@ -116,6 +144,19 @@ async def test_mentions_are_disarmed(fake: FakeFeishu, line: Line, card: Card) -
     await shown(line, "＜at id=all>＜/at>")
     await finished(line, card, "<at id=all></at>!")
     assert fake.texts() == ["＜at id=all>＜/at>!"]
+
+
+async def test_a_number_the_platform_has_seen_costs_no_answer(fake: FakeFeishu, line: Line, card: Card) -> None:
+    only(fake).number = 1
+    assert isinstance(await finished(line, card, "whole"), Sent)
+    assert (fake.texts(), only(fake).growing) == (["whole"], False)
+
+
+async def test_a_card_taken_away_is_not_touched_any_more(fake: FakeFeishu, line: Line, card: Card) -> None:
+    fake.fail("content", Fault(status=400, code=300315))
+    fake.fail("card", Fault(status=400, code=300315))
+    assert await finished(line, card, "x") is NotSent.REJECTED
+    assert fake.calls[-1] == "delete"
 
 
 @pytest.mark.parametrize("code", [300309, 200850])

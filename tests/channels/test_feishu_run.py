@@ -14,9 +14,9 @@ from bridges.feishu.pipe import Why
 from bridges.feishu.rest import Refused
 from bridges.feishu.sdk import DISCOVERY_BYTES
 from bridges.http import CallFailed
-from bridges.message import Acceptance, ChannelStopped, InboundMessage, Stop
+from bridges.message import ChannelStopped, Stop
 from tests.bridges.bench import eventually
-from tests.channels.around import RecordingInbox
+from tests.channels.around import SlowInbox
 from tests.channels.feishu import Line, line_on, platform
 from tests.fakes.feishu import ALICE, Delivery, FakeFeishu, Fault, message
 from tests.fakes.feishu.frame import DATA, Frame
@@ -48,20 +48,6 @@ async def test_a_message_is_acknowledged_once_it_is_taken(fake: FakeFeishu, line
     await asyncio.wait_for(delivery.acknowledged.wait(), 10)
     assert delivery.code == 200
     assert [each.text for each in line.inbox.messages] == ["hi"]
-
-
-class SlowInbox(RecordingInbox):
-    """Takes nothing before it is let."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = asyncio.Event()
-        self.free = asyncio.Event()
-
-    async def accept(self, message: InboundMessage) -> Acceptance:
-        self.asked.set()
-        await self.free.wait()
-        return await super().accept(message)
 
 
 async def test_nothing_is_acknowledged_before_it_is_taken_and_nobody_else_waits(fake: FakeFeishu, line: Line) -> None:
