@@ -19,6 +19,7 @@ import msgspec
 from bridges.access import TERMINAL
 from bridges.app import Parts, converse, mint, open_parts
 from bridges.cli.problems import worded
+from bridges.cli.spoken import spoken
 from bridges.config import Config, Harness, HarnessMode, load
 from bridges.config_error import ConfigError, Wrong
 from bridges.environment import environment
@@ -68,11 +69,10 @@ class TerminalChannel(Channel, Protocol):
 
 def run(options: Options) -> int:
     """Run the chat and return its exit code: 0, 1 for a failure that was told, 2 for options and configuration."""
-    language = Language(options.language) if options.language else Language.ZH
     try:
         config = _configuration(options)
     except ConfigError as error:
-        click.echo(Words(language)(error.key, **error.values), err=True)
+        click.echo(Words(spoken(environment(), options.language))(error.key, **error.values), err=True)
         return MISUSED
     words = Words(config.language)
     try:

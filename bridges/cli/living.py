@@ -8,6 +8,7 @@ import click
 
 from bridges.cli.pairing import FAILED, MISUSED, OK
 from bridges.cli.problems import worded
+from bridges.cli.spoken import spoken
 from bridges.config import load
 from bridges.config_error import ConfigError
 from bridges.environment import environment
@@ -15,7 +16,7 @@ from bridges.noting import STALE_SECONDS
 from bridges.state import StateError
 from bridges.state.file import last_note
 from harness_client.clock import SYSTEM_CLOCK
-from i18n import Key, Language, Words
+from i18n import Key, Words
 
 
 def look(path: Path | None) -> int:
@@ -23,7 +24,7 @@ def look(path: Path | None) -> int:
     try:
         config = load(path, environment())
     except ConfigError as error:
-        click.echo(Words(Language.ZH)(error.key, **error.values), err=True)
+        click.echo(Words(spoken(environment()))(error.key, **error.values), err=True)
         return MISUSED
     words = Words(config.language)
     try:

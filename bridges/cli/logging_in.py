@@ -10,6 +10,7 @@ from typing import Final
 import click
 
 from bridges.cli.qr import drawn
+from bridges.cli.spoken import spoken
 from bridges.config import Config, Weixin, load
 from bridges.config_error import ConfigError
 from bridges.environment import environment
@@ -63,7 +64,7 @@ class Terminal:
 
 def log_in(path: Path | None, language: str | None) -> int:
     """Log in and return the exit code: 0, 1 when nothing came of it, 2 for the configuration, 130 for Ctrl-C."""
-    words = Words(Language(language) if language else Language.ZH)
+    words = Words(spoken(environment(), language))
     try:
         config = load(path, environment())
     except ConfigError as error:

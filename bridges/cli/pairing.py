@@ -11,6 +11,7 @@ from typing import Final
 import click
 
 from bridges.cli.problems import worded
+from bridges.cli.spoken import spoken
 from bridges.config import Config, load
 from bridges.config_error import ConfigError
 from bridges.environment import environment
@@ -18,7 +19,7 @@ from bridges.state import BotKey, State, StateError, open_state
 from commands.cleaning import one_line
 from commands.model import SenderId
 from harness_client.clock import SYSTEM_CLOCK
-from i18n import Key, Language, Words
+from i18n import Key, Words
 
 OK, FAILED, MISUSED = 0, 1, 2
 
@@ -33,7 +34,7 @@ def run(path: Path | None, work: Work) -> int:
     try:
         config = load(path, environment())
     except ConfigError as error:
-        click.echo(Words(Language.ZH)(error.key, **error.values), err=True)
+        click.echo(Words(spoken(environment()))(error.key, **error.values), err=True)
         return MISUSED
     words = Words(config.language)
     try:

@@ -28,6 +28,7 @@ from archive.writers import Writer
 from bridges.archives import local_natives, writer
 from bridges.cli import past_text
 from bridges.cli.history import Options
+from bridges.cli.spoken import spoken
 from bridges.config import Config, Summaries, load
 from bridges.config_error import ConfigError
 from bridges.environment import environment
@@ -48,7 +49,7 @@ class _Session:
         self.json = options.as_json
         self._options = options
         self._config = Config()
-        self.words = Words(Language(options.language or self._config.language))
+        self.words = Words(spoken(environment(), options.language))
 
     def configure(self) -> None:
         """Read the configuration. Raises ConfigError."""

@@ -12,8 +12,9 @@ from typing import Final
 import click
 
 from bridges.archives import agent_dir
+from bridges.cli.spoken import spoken
 from bridges.environment import environment
-from i18n import Key, Language, Words
+from i18n import Key, Words
 
 NAME: Final = "pbot-history.ts"
 _COMMAND: Final = '["harness-im"]'
@@ -28,7 +29,7 @@ def extension() -> str:
 
 def install(language: str | None) -> int:
     """Install or renew it; return the exit code."""
-    words = Words(Language(language or Language.ZH))
+    words = Words(spoken(environment(), language))
     path = agent_dir(environment()) / "extensions" / NAME
     try:
         _write(path, extension())

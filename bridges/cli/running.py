@@ -22,6 +22,7 @@ from bridges.app import Parts, open_parts
 from bridges.cli.problems import worded
 from bridges.cli.reason import reason
 from bridges.cli.reloading import Hangup, reload_on_hangup
+from bridges.cli.spoken import spoken
 from bridges.config import Config, load, locate
 from bridges.config_error import ConfigError
 from bridges.environment import environment
@@ -38,7 +39,7 @@ from bridges.systemd import Systemd
 from harness_client.embedded import EmbeddedError
 from harness_client.errors import HarnessError
 from harness_client.types import Health as HostHealth
-from i18n import Key, Language, Words
+from i18n import Key, Words
 
 if TYPE_CHECKING:
     from bridges.metrics import Metrics
@@ -72,7 +73,7 @@ def serve_all(path: Path | None) -> int:
     try:
         config = load(path, environment())
     except ConfigError as error:
-        click.echo(Words(Language.ZH)(error.key, **error.values), err=True)
+        click.echo(Words(spoken(environment()))(error.key, **error.values), err=True)
         return MISUSED
     words = Words(config.language)
     if not config.bots:

@@ -14,6 +14,7 @@ from typing import Final
 import click
 
 from bridges.cli.qr import drawn
+from bridges.cli.spoken import spoken
 from bridges.config import Config, WhatsApp, load
 from bridges.config_error import ConfigError
 from bridges.environment import environment
@@ -46,8 +47,8 @@ class Linking(Enum):
 
 def set_up(path: Path | None, language: str | None, name: str | None, *, yes: bool) -> int:
     """Set one bot up; return the exit code: 0, 1 when nothing came of it, 2 for the configuration, 130 for Ctrl-C."""
-    words = Words(Language(language) if language else Language.ZH)
     environ = environment()
+    words = Words(spoken(environ, language))
     try:
         config = load(path, environ)
     except ConfigError as error:

@@ -54,7 +54,7 @@ def set_up(options: Options) -> int:
     """
     environ, person = environment(), whoever_is_there()
     path, redact = locate(options.config, environ), Redactor()
-    words = Words(Language(options.language) if options.language else spoken(environ))
+    words = Words(spoken(environ, options.language))
     try:
         with logging_to(sys.stderr, redact, level=logging.ERROR):
             old = Existing.read(path)

@@ -21,6 +21,7 @@ from bridges.cli.smoking.plan import plan_live, plan_simulated
 from bridges.cli.smoking.record import FAILED, Record
 from bridges.cli.smoking.report import Paper, as_table, counted, promise
 from bridges.cli.smoking.walk import Flow
+from bridges.cli.spoken import spoken
 from bridges.command_desk import VERSION
 from bridges.config import Config, load, locate
 from bridges.config_error import ConfigError
@@ -83,7 +84,7 @@ def smoke(options: Options) -> int:
     try:
         config = load(options.config, environment())
     except ConfigError as error:
-        click.echo(Words(language or Language.ZH)(error.key, **error.values), err=True)
+        click.echo(Words(spoken(environment(), options.language))(error.key, **error.values), err=True)
         return MISUSED
     config = msgspec.structs.replace(config, language=language or config.language)
     words, record = Words(config.language), Record(options.side, VERSION, SYSTEM_CLOCK.time())
