@@ -245,7 +245,6 @@ async def test_every_refused_handshake(
         ("discover", Fault(code=1000040343), LinkEnded),
         ("discover", Fault(drop=True), LinkEnded),
         ("discover", Fault(body=b"<html>"), LinkEnded),
-        ("discover", Fault(body=b" " * DISCOVERY_BYTES + b"{}"), LinkEnded),
         ("discover", Fault(status=307, headers=(("Location", "/callback/ws/endpoint"),)), LinkEnded),
         ("discover", Fault(body=b'{"code": 0, "data": {"URL": "http://127.0.0.1:1/x"}}'), LinkEnded),
     ],
@@ -260,6 +259,16 @@ async def test_a_bad_moment_passes(fake: FakeFeishu, call: str, fault: Fault, er
     assert fake.gateway.handshakes == 0, "what it said was not followed"
     await again(line)
     await line.stop()
+    await line.channel.close()
+
+
+async def test_a_discovery_is_not_read_without_end(fake: FakeFeishu) -> None:
+    long = {"code": 0, "msg": "x" * DISCOVERY_BYTES, "data": fake.gateway.discovered(fake.url)}
+    fake.fail("discover", Fault(body=json.dumps(long).encode()))
+    line = Line(fake)
+    await line.start()
+    assert isinstance(await line.ended(), LinkEnded)
+    assert fake.gateway.handshakes == 0
     await line.channel.close()
 
 
