@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from bridges.cli.smoking.record import INTERRUPTED
 from bridges.config import load
 from bridges.demo_model import DemoModel
 from bridges.weixin.account import Accounts
@@ -45,7 +46,6 @@ PERSON = 123456
 """Whom the pages speak of."""
 
 NOT_RUN = {
-    "harness-im smoke --live": "it wants a person and real accounts; tests/smoke walks through it with fakes",
     "sh scripts/start": "a literal first start is a step of .ci/run, in a fresh clone with an empty home",
     "sh scripts/test": "it would run these tests within themselves; a step of .ci/run in a fresh clone",
     ".venv/bin/mypy": "it checks the whole tree for minutes; a step of .ci/run",
@@ -100,8 +100,9 @@ async def host() -> AsyncIterator[FakeHarness]:
 
 
 @pytest.fixture
-async def telegram() -> AsyncIterator[FakeTelegram]:
+async def telegram(shell: Shell) -> AsyncIterator[FakeTelegram]:
     async with FakeTelegram() as made:
+        shell.environ["TELEGRAM_TOKEN"] = made.token
         yield made
 
 
@@ -139,7 +140,6 @@ async def write(telegram: FakeTelegram, text: str, sender: int = PERSON) -> None
 @asynccontextmanager
 async def served(shell: Shell, command: str, host: FakeHarness, telegram: FakeTelegram) -> AsyncIterator[str]:
     """Run one Telegram bot by a line of the pages; yields where its figures are. SIGTERM ends it."""
-    shell.environ["TELEGRAM_TOKEN"] = telegram.token
     configure(shell, '[metrics]\nlisten = "127.0.0.1:0"\n', ops(telegram), harness=host.url)
     async with shell.running(command) as program:
         assert EN(Key.RUN_UP, bot="telegram/ops") in await line_with(program, "telegram/ops")
@@ -216,7 +216,6 @@ async def _is_up(shell: Shell) -> bool:
 
 @types("harness-im doctor", "harness-im doctor --config config.toml", "harness-im doctor --json")
 async def test_the_doctor(*, shell: Shell, host: FakeHarness, telegram: FakeTelegram) -> None:
-    shell.environ["TELEGRAM_TOKEN"] = telegram.token
     configure(shell, ops(telegram), harness=host.url)
     for command in ("harness-im doctor", "harness-im doctor --config config.toml"):
         done = await shell.run(command)
@@ -250,7 +249,6 @@ async def test_setting_up(*, shell: Shell, telegram: FakeTelegram) -> None:
         assert await ended(screen) == 0
     assert [bot.name for bot in load(file, {}).bots] == ["ops"]
     file.unlink()
-    shell.environ["TELEGRAM_TOKEN"] = telegram.token
     told = f"{asked} --channel telegram --set token=env:TELEGRAM_TOKEN --pairing"
     assert (done := await shell.run(told, {"--pairing": f"--pairing{here}"})).code == 0, done
     assert [bot.name for bot in load(file, shell.environ).bots] == ["telegram"]
@@ -262,6 +260,19 @@ async def test_the_smoke_test(*, shell: Shell) -> None:
     done = await shell.run("harness-im smoke --simulated", {"--simulated": "--simulated --channel qq --report report"})
     assert done.code == 0, done
     assert list((shell.folder / "report").glob("*.json"))
+
+
+@types("harness-im smoke --live")
+async def test_the_walk(*, shell: Shell, host: FakeHarness, telegram: FakeTelegram) -> None:
+    """Up to its first question: tests/smoke goes all the way, on every channel."""
+    folder = configure(shell, ops(telegram), harness=host.url).parent / "state" / "smoke"
+    async with shell.running("harness-im smoke --live") as program:
+        await line_with(program, EN(Key.SMOKE_CONNECTING_ELSEWHERE, bot="telegram/ops"))
+        program.send_signal(signal.SIGINT)
+        assert await program.wait() == INTERRUPTED
+    (report,) = folder.glob("*.json")
+    lines = json.loads(report.read_text("utf-8"))["lines"]
+    assert {line["result"] for line in lines if line["marked"] == "live"} == {"not done"}
 
 
 @types(
