@@ -26,7 +26,6 @@ from bridges.message import Stop
 from bridges.state import BotKey
 from bridges.supervise import Supervisor
 from tests.bridges.bench import eventually
-from tests.channels import dingtalk
 from tests.channels.feishu import Line, line_on, platform
 from tests.fakes.feishu import FakeFeishu, Fault
 from tests.guards.sources import ROOT
@@ -250,29 +249,6 @@ async def test_no_loop_stands_still_for_20_ms_while_the_real_sdk_loads_and_works
         gc.enable()
         watching.cancel()
     assert await watching < 0.020
-
-
-async def test_while_the_sdk_loads_the_bots_of_other_platforms_are_at_work(
-    fake: FakeFeishu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = tmp_path / "lark_oapi" / "ws"
-    package.mkdir(parents=True)
-    (package.parent / "__init__.py").touch()
-    (package / "__init__.py").touch()
-    (package / "client.py").write_text("import time; time.sleep(600)")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    loading = Line(fake)
-    task = asyncio.create_task(loading.channel.run(loading.inbox))
-    await eventually(lambda: bool(link._PROCESSES) and runs(child()))
-    async with dingtalk.platform() as there, dingtalk.line_on(there) as other:
-        assert (await other.says("meanwhile")).text == "meanwhile"
-        assert (loading.inbox.ups, task.done()) == (0, False)
-    stuck = child()
-    async with asyncio.timeout(5):  # what the supervisor gives a channel
-        task.cancel()
-        await asyncio.wait({task})
-    await eventually(lambda: not runs(stuck))
-    await loading.channel.close()
 
 
 LOADED = """

@@ -44,6 +44,14 @@ class Gateway:
         """Send a callback; return the id under which it is acknowledged."""
         return await self._deliver("CALLBACK", topic, data)
 
+    async def again(self) -> None:
+        """Send what was not acknowledged once more, as the platform does: the same data in a frame of another id."""
+        for old in [frame for id_, frame in self._sent.items() if self.answer(id_) is None]:
+            headers = old["headers"]
+            assert isinstance(headers, dict)
+            del self._sent[_id(old)]
+            await self._deliver(str(old["type"]), headers["topic"], json.loads(str(old["data"])))
+
     async def system(self, topic: str, data: Obj | None = None) -> str:
         """Send a word about the connection itself."""
         return await self._deliver("SYSTEM", topic, data or {})
