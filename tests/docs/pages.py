@@ -68,6 +68,11 @@ def code(text: str) -> set[str]:
     return set(re.findall(r"`([^`\n]+)`", plain))
 
 
+def numbers(text: str) -> list[str]:
+    """Return the numbers in the text, whatever their order: a limit that has changed is changed in both languages."""
+    return sorted(re.findall(r"\d+(?:[.,]\d+)*", prose(text)))
+
+
 def links(text: str) -> list[str]:
     """Return where the text points, without the place on the page, in order."""
     found = re.findall(r"\]\(([^)\s]+)\)", prose(text))

@@ -25,6 +25,7 @@ from tests.docs.pages import (
     levels,
     links,
     names,
+    numbers,
     pairs,
     pointed,
     prose,
@@ -48,6 +49,12 @@ def test_every_page_is_there_in_both_languages() -> None:
 def test_both_languages_agree(page: str, part: Callable[[str], object]) -> None:
     pair = pairs()[page]
     english, chinese = (part(read(pair[each])) for each in (Language.EN, Language.ZH))
+    assert english == chinese
+
+
+@pytest.mark.parametrize("page", pairs())
+def test_numbers_agree(page: str) -> None:
+    english, chinese = (numbers(read(path)) for path in pairs()[page].values())
     assert english == chinese
 
 
