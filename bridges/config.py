@@ -42,8 +42,9 @@ class Identifier(str):
     __slots__ = ()
 
 
-Url = Annotated[str, msgspec.Meta(pattern=r"^(https?|wss?)://[^\s/]+")]
-Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+Url = Annotated[str, msgspec.Meta(pattern=r"^(https?|wss?)://[^\s/?#@\x00-\x1f\x7f]+([/?#][^\s\x00-\x1f\x7f]*)?\Z")]
+"""An address that may be shown: without blanks, control characters, or the name and password of a user."""
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")]
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -240,7 +241,7 @@ class WhatsApp(Bot, frozen=True, kw_only=True, tag_field="channel", tag="whatsap
     app_secret: Secret | None = None
     verify_token: Secret | None = None
     listen: Listen | None = None
-    path: Annotated[str, msgspec.Meta(pattern=r"^/[^\s?#]*$")] = "/"
+    path: Annotated[str, msgspec.Meta(pattern=r"^/[^\s?#\x00-\x1f\x7f]*\Z")] = "/"
     endpoints: Api = Api()
 
     def __post_init__(self) -> None:

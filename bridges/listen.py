@@ -12,7 +12,7 @@ class Listen:
     __slots__ = ("host", "port")
 
     def __init__(self, text: str) -> None:
-        match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/]+):([0-9]{1,5})", text)
+        match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+):([0-9]{1,5})", text)
         if match is None or int(match[2]) > 65535:
             raise ValueError("listen")
         self.host = match[1].strip("[]")

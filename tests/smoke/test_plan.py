@@ -37,7 +37,7 @@ ELSEWHERE = (
     "http://localhost:8081",
     "https://telegram.internal.example",
     "https://api.telegram.org.example",
-    "https://api.telegram.org@127.0.0.1",
+    "https://127.0.0.1/api.telegram.org",
     "http://api.telegram.org",
     "https://open.larksuite.com.example",
 )
