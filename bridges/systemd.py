@@ -6,6 +6,7 @@ Source: sd_notify(3) and sd_watchdog_enabled(3), a protocol that systemd keeps s
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Callable, Mapping
 from typing import Final, Self
@@ -41,7 +42,7 @@ class Systemd:
         """Read who listens from the environment of the process ``pid``."""
         micros = environ.get(_WATCHDOG, "")
         mine = environ.get(_WATCHED, str(pid)) == str(pid)
-        watchdog = int(micros) / _MICRO if mine and micros.isdecimal() and int(micros) else None
+        watchdog = int(micros) / _MICRO if mine and re.fullmatch("0*[1-9][0-9]{0,18}", micros) else None
         address = environ.get(_SOCKET, "")
         return cls(address if address.startswith(("/", "@")) else None, watchdog, clock)
 

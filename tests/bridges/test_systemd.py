@@ -127,6 +127,8 @@ async def test_the_watchdog_hears_of_us_twice_within_its_limit(manager: Manager)
         {"WATCHDOG_USEC": "0"},
         {"WATCHDOG_USEC": "soon"},
         {"WATCHDOG_USEC": "-1", "WATCHDOG_PID": str(PID)},
+        {"WATCHDOG_USEC": "9" * 400},
+        {"WATCHDOG_USEC": "9" * 5000},
     ],
 )
 async def test_a_watchdog_that_is_not_ours_hears_nothing(manager: Manager, watchdog: dict[str, str]) -> None:
