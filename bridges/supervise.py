@@ -13,6 +13,7 @@ import structlog
 from bridges.message import Acceptance, Channel, ChannelStopped, InboundMessage, Inbox, Stop
 from bridges.shown import described
 from bridges.state.model import BotKey, Health, Link
+from commands.cleaning import one_line
 from harness_client.clock import SYSTEM_CLOCK, Clock
 
 __all__ = ["Health", "Link", "Supervisor"]
@@ -142,7 +143,7 @@ class Supervisor:
         return self._shown(described(failure))
 
     def _shown(self, text: str) -> str:
-        return self._redact(" ".join(text.split()))[:ERROR_LENGTH]
+        return self._redact(one_line(text))[:ERROR_LENGTH]
 
 
 class _Watched:

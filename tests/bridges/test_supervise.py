@@ -290,6 +290,15 @@ async def test_a_close_that_fails_or_hangs_changes_nothing(clock: FakeClock) -> 
         await supervisor(kind(clock, [stopping(ChannelStopped(Stop.MISCONFIGURED, "no intents"))])).run()
 
 
+async def test_what_a_platform_says_cannot_act_on_the_operators_screen(clock: FakeClock) -> None:
+    said = ChannelStopped(Stop.MISCONFIGURED, "\x1b[2Jall\nwell\x9b1m\u202e fake-\u200btoken-1234")
+    running = supervisor(Link_(clock, [stopping(said)]))
+    await running.run()
+    assert running.health.error is not None
+    assert "[2Jall well 1m [hidden]" in running.health.error
+    assert running.health.error.isprintable()
+
+
 async def test_a_missing_package_stops_the_bot_and_says_what_to_install(clock: FakeClock) -> None:
     async def without(link: Link_, inbox: Inbox) -> None:
         raise ModuleNotFoundError("No module named 'telegram'")
