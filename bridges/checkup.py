@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bridges import shown
 from bridges.http import CallFailed, TimedOut, Unreached
 from bridges.message import Noticed, Sign
 
@@ -24,8 +25,8 @@ def kind(error: BaseException) -> str:
 
 def refused(status: int, code: object = "") -> Noticed:
     """Return what a refusal shows that says nothing about the credentials."""
-    told = str(code or f"HTTP {status}")
-    return Noticed(Sign.BUSY if status == 429 or status >= 500 else Sign.REFUSED, told[:40])
+    told = shown.code(str(code)) if code else f"HTTP {status}"
+    return Noticed(Sign.BUSY if status == 429 or status >= 500 else Sign.REFUSED, told)
 
 
 def sessions(remaining: int, total: int, reset_milliseconds: int) -> tuple[Noticed, ...]:

@@ -55,11 +55,18 @@ class Reply:
 
 
 def new_session() -> aiohttp.ClientSession:
-    """Return a session without cookies, whose calls :func:`exchange` bounds."""
+    """Return a session without cookies, whose calls :func:`exchange` bounds; its sockets follow no redirect either."""
+    watch = aiohttp.TraceConfig()
+    watch.on_request_redirect.append(_refuse)
     return aiohttp.ClientSession(
         cookie_jar=aiohttp.DummyCookieJar(),
+        trace_configs=[watch],
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
     )
+
+
+async def _refuse(_: aiohttp.ClientSession, __: object, redirect: aiohttp.TraceRequestRedirectParams) -> None:
+    raise aiohttp.TooManyRedirects(redirect.response.request_info, ())
 
 
 async def exchange(

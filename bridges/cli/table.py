@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from io import StringIO
 from typing import Final
 
 from rich.console import Console
@@ -26,13 +27,13 @@ def rendered(headings: Sequence[str], rows: Iterable[Sequence[str]], *, folds: C
 
     The columns ``folds``, counted from 0, take a third of the width at most and go on in the next line.
     """
-    paper = console()
+    screen, paper = console(), StringIO()
     table = Table(box=None, pad_edge=False)
     for index, heading in enumerate(headings):
-        last, widest = heading is headings[-1], paper.width // 3 if index in folds else None
+        last, widest = heading is headings[-1], screen.width // 3 if index in folds else None
         table.add_column(heading, no_wrap=not last and widest is None, overflow="fold", max_width=widest)
     for row in rows:
         table.add_row(*map(Text, row))
-    with paper.capture() as captured:
-        paper.print(table)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    screen.file = paper
+    screen.print(table)
+    return "\n".join(line.rstrip() for line in paper.getvalue().splitlines())

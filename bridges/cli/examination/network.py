@@ -99,5 +99,5 @@ async def _knock(session: aiohttp.ClientSession, clock: Clock, address: str) -> 
 def _skew(date: str | None, ours: float) -> float | None:
     try:
         return ours - parsedate_to_datetime(date).timestamp() if date else None
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

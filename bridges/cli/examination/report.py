@@ -22,7 +22,6 @@ from bridges.config_error import ConfigError
 from bridges.environment import environment
 from bridges.log import Redactor, logging_to
 from bridges.secret import Places
-from commands.cleaning import one_line
 from harness_client.clock import SYSTEM_CLOCK
 from i18n import Key, Words
 
@@ -62,7 +61,8 @@ def report(path: Path | None, *, as_json: bool, reach: Reach) -> int:
         places = Places(environ, file.absolute().parent)
         with logging_to(sys.stderr, redact, level=logging.ERROR):
             findings = asyncio.run(_examine(config, file, places, words, reach, redact))
-    click.echo(redact(_as_json(findings) if as_json else _as_table(findings, words)))
+    findings = [each.shown(redact) for each in findings]
+    click.echo(_as_json(findings) if as_json else _as_table(findings, words))
     return 1 if _wrong(findings) else 0
 
 
@@ -100,9 +100,7 @@ def _as_json(findings: Sequence[Finding]) -> str:
 
 def _as_table(findings: Sequence[Finding], words: Words) -> str:
     headings = ["", words(Key.DOCTOR_CHECK), words(Key.DOCTOR_SUBJECT), words(Key.DOCTOR_FOUND)]
-    rows = [
-        [MARKS[each.level], words(_NAMES[each.check]), one_line(each.subject), one_line(each.text)] for each in findings
-    ]
+    rows = [[MARKS[each.level], words(_NAMES[each.check]), each.subject, each.text] for each in findings]
     wrong = _wrong(findings)
     end = words(Key.DOCTOR_WRONG, count=wrong) if wrong else words(Key.DOCTOR_WELL)
     return f"{rendered(headings, rows, folds={2})}\n\n{end}"

@@ -22,7 +22,6 @@ from bridges.config import Config, parse
 from bridges.config_error import ConfigError
 from bridges.log import Redactor
 from bridges.secret import Places
-from commands.cleaning import one_line
 from harness_client.clock import Clock
 from i18n import Key, Words
 
@@ -74,8 +73,8 @@ class Interview:
     def verdict(self, findings: list[Finding]) -> Verdict:
         """Show findings; decide about wrong ones. Raises Wrong."""
         for each in findings:
-            line = f"{MARKS[each.level]} {self.redact(one_line(each.text))}"
-            click.echo(line, err=not self.person.present)
+            shown = each.shown(self.redact)
+            click.echo(f"{MARKS[shown.level]} {shown.text}", err=not self.person.present)
         if all(each.level is not Level.WRONG for each in findings):
             return Verdict.KEEP
         return self.decision()
