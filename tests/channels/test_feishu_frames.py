@@ -8,10 +8,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from bridges.channels import Surroundings, build
+from bridges.config import Api, Feishu, Identifier
 from bridges.feishu import sdk
+from bridges.feishu.channel import FeishuChannel
 from bridges.feishu.pipe import UNANSWERED, Ended, Event, Open, Report, Why
+from bridges.feishu.rest import Rest
+from bridges.secret import Secret
 from tests.bridges.bench import eventually
+from tests.channels.around import MemoryCursors
 from tests.channels.test_feishu_sdk import NOWHERE, python
+from tests.fakes.clock import FakeClock
 from tests.fakes.feishu.frame import CONTROL, DATA, Frame
 
 
@@ -74,6 +81,43 @@ async def test_events_of_a_link_that_ended_wait_for_nothing() -> None:
     await asyncio.sleep(0)
     await ended.run(Insecure)
     assert await waiting is False
+
+
+DOMAINS = """
+import asyncio, sys
+from types import SimpleNamespace
+from bridges.feishu import sdk
+from bridges.feishu.pipe import Open
+
+def post(url, **more):
+    print(url)
+    raise OSError
+
+async def main():
+    module = sdk.load()
+    module.loop = asyncio.get_running_loop()
+    module.requests = SimpleNamespace(post=post)
+    for domain in sys.stdin.read().split():
+        order = Open(1, "cli_0123456789abcdef", "feishu-app-secret-fake", domain)
+        await sdk.Link(order, lambda report: None).run(module)
+
+asyncio.run(main())
+"""
+
+
+async def test_feishu_and_lark_are_asked_each_at_its_own_domain() -> None:
+    domains = []
+    for endpoints in (Api(), Api(api="https://open.larksuite.com")):
+        secret = Secret("feishu-app-secret-fake")
+        table = Feishu(name="ops", app_id=Identifier("cli_1"), app_secret=secret, endpoints=endpoints)
+        channel = build(table, Surroundings(MemoryCursors(), FakeClock(), lambda _: None))
+        assert isinstance(channel, FeishuChannel)
+        rest = Rest(channel._application, FakeClock(), lambda _: None)
+        domains.append(rest._url("/bot/v3/info", ()).removesuffix("/open-apis/bot/v3/info"))
+        await rest.close()
+    assert domains == ["https://open.feishu.cn", "https://open.larksuite.com"]
+    asked = python(DOMAINS, input=" ".join(domains)).split()
+    assert asked == [f"{domain}/callback/ws/endpoint" for domain in domains]
 
 
 FRAMES = """
