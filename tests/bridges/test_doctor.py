@@ -23,6 +23,7 @@ from bridges.cli.examination.network import SKEW_SECONDS, endpoints
 from bridges.config import Weixin, load
 from bridges.message import Noticed, Sign
 from bridges.state import open_state
+from harness_client.types import Generation
 from i18n import Key, Language, Words
 from tests.bridges.chat_process import SECONDS
 from tests.bridges.test_run import bot, configure
@@ -151,6 +152,17 @@ async def test_a_configuration_without_secrets_may_be_read_by_all(config: Path, 
     config.write_text(text)
     config.chmod(0o644)
     assert (await rows(config))[1][Check.CONFIGURATION][0].level is Level.OK
+
+
+@pytest.mark.parametrize("generation", Generation)
+async def test_the_generation_of_the_host_is_named(
+    generation: Generation, telegram: FakeTelegram, tmp_path: Path
+) -> None:
+    async with FakeHarness(generation) as host:
+        file = configure(tmp_path, host, bot(telegram))
+        (harness,) = (await rows(file))[1][Check.HARNESS]
+    assert harness.level is Level.OK
+    assert generation in harness.text
 
 
 async def test_who_does_not_answer_is_named(config: Path, host: FakeHarness) -> None:
