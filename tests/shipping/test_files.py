@@ -14,7 +14,8 @@ from bridges.cli import main
 from bridges.cli.running import END_SECONDS, MISUSED, READY_SECONDS
 from bridges.config import APP, VARIABLE
 from harness_client.embedded import READY_WITHIN
-from tests.guards.sources import texts
+from tests.docs.pages import ENTRIES, code, read
+from tests.guards.sources import ROOT, texts
 from tests.shipping.dockerfile import Stage, parse
 
 UNIT = "scripts/systemd/harness-im.service"
@@ -86,6 +87,16 @@ def settings(section: str) -> dict[str, list[str]]:
         if sign and not line.startswith("#"):
             found.setdefault(name, []).append(value)
     return found
+
+
+@pytest.mark.parametrize("page", ENTRIES.values())
+def test_what_the_readmes_install_with_is_tried(page: str) -> None:
+    """By ``.ci/run``, in a clone and a home of its own: no test may install from an index."""
+    shown = [command for command in code(read(page)) if command.startswith(("pipx ", "uv "))]
+    tried = (ROOT / ".ci" / "run").read_text("utf-8")
+    assert len(shown) == 2
+    for command in shown:
+        assert re.search(".*".join(map(re.escape, command.split())), tried), command
 
 
 def test_the_unit_knows_the_program() -> None:
