@@ -11,6 +11,7 @@ from bridges.cli.health import health
 from bridges.cli.history import history, mcp
 from bridges.cli.init import init
 from bridges.cli.login import login
+from bridges.cli.output import Program
 from bridges.cli.pair import pair
 from bridges.cli.reload import reload
 from bridges.cli.run import run
@@ -19,7 +20,7 @@ from bridges.cli.smoke import smoke
 from bridges.cli.whatsapp import whatsapp
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="harness-im")
 def main() -> None:
     """Connect people's chats with the DeepSeek Harness."""

@@ -19,6 +19,7 @@ import structlog
 
 from bridges.access import Policies
 from bridges.app import Parts, open_parts
+from bridges.cli.output import silence
 from bridges.cli.problems import worded
 from bridges.cli.reason import reason
 from bridges.cli.reloading import Hangup, reload_on_hangup
@@ -36,6 +37,7 @@ from bridges.serve import ServedBot
 from bridges.state import StateError
 from bridges.supervise import Health, Link
 from bridges.systemd import Systemd
+from commands.cleaning import one_line
 from harness_client.embedded import EmbeddedError
 from harness_client.errors import HarnessError
 from harness_client.types import Health as HostHealth
@@ -156,9 +158,9 @@ async def _serve(
         for bot in fleet.served:
             begin(bot)
         await _settled(parts, fleet.served, stop)
-        click.echo(_ready(parts, program.host, fleet.served, words))
+        _say(_ready(parts, program.host, fleet.served, words))
         if program.figures is not None:
-            click.echo(words(Key.RUN_MONITORED, address=program.figures))
+            _say(words(Key.RUN_MONITORED, address=program.figures))
         await systemd.ready(status())
         accompanying = [
             tasks.create_task(systemd.keep_informed(status)),
@@ -168,6 +170,15 @@ async def _serve(
         await systemd.stopping()
         for task in accompanying:
             task.cancel()
+
+
+def _say(text: str) -> None:
+    """Show a text; bots that run for others do not end because nobody looks on, or a disk is full."""
+    try:
+        click.echo(text)
+    except OSError as error:
+        silence(sys.stdout)
+        structlog.get_logger(__name__).warning("output lost", error=type(error).__name__)
 
 
 def _metrics() -> Metrics:
@@ -229,7 +240,7 @@ def _ready(parts: Parts, host: HostHealth, served: Sequence[ServedBot], words: W
         version=host.version or "",
         address=parts.harness.address.base,
     )
-    lines = [" ".join(ready.split()), *(_told(health, words) for health in healths)]
+    lines = [one_line(ready), *(_told(health, words) for health in healths)]
     if parts.state.set_aside is not None:
         lines.append(words(Key.STATE_SET_ASIDE, path=parts.state.set_aside))
     return "\n".join(lines)
