@@ -390,6 +390,7 @@ class Key(StrEnum):
     DOCTOR_NO_STATE = "doctor.no_state"
     DOCTOR_STATE = "doctor.state"
     DOCTOR_EMBEDDED = "doctor.embedded"
+    DOCTOR_NO_KEY = "doctor.no_key"
     DOCTOR_HARNESS = "doctor.harness"
     DOCTOR_ANSWERS = "doctor.answers"
     DOCTOR_UNREACHED = "doctor.unreached"

@@ -17,10 +17,10 @@ from aiohttp import web
 from click.testing import CliRunner, Result
 
 from bridges.cli import main
-from bridges.cli.examination import packages, platforms
+from bridges.cli.examination import network, packages, platforms
 from bridges.cli.examination.finding import Check, Level
 from bridges.cli.examination.network import SKEW_SECONDS, endpoints
-from bridges.config import Weixin, load
+from bridges.config import Config, Weixin, load
 from bridges.message import Noticed, Sign
 from bridges.state import open_state
 from harness_client.types import Generation
@@ -163,6 +163,16 @@ async def test_the_generation_of_the_host_is_named(
         (harness,) = (await rows(file))[1][Check.HARNESS]
     assert harness.level is Level.OK
     assert generation in harness.text
+
+
+@pytest.mark.parametrize(("key", "level"), [("", Level.NOTE), ("sk-fake", Level.OK)])
+async def test_a_harness_of_our_own_without_a_key_is_noted(
+    key: str, level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "bundled_command", list)
+    found = await network.host(Config(), {"DEEPSEEK_API_KEY": key}, FakeClock(), EN)
+    assert found.level is level
+    assert ("DEEPSEEK_API_KEY" in found.text) is (level is Level.NOTE)
 
 
 async def test_who_does_not_answer_is_named(config: Path, host: FakeHarness) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -36,14 +36,19 @@ class Answered:
     skew: float | None
 
 
-async def host(config: Config, clock: Clock, words: Words) -> Finding:
-    """Ask the Harness who it is; of one that we would start ourselves, only whether it is installed."""
+async def host(config: Config, environ: Mapping[str, str], clock: Clock, words: Words) -> Finding:
+    """Ask the Harness who it is; of one that we would start ourselves, whether it is installed and gets a key.
+
+    The key is only a note: a service may have an environment of its own, and the Harness other models.
+    """
     address = config.harness.address
     if address is None:
         try:
             bundled_command()
         except RuntimeMissing as error:
             return Finding(Check.HARNESS, "embedded", Level.WRONG, worded(error, words))
+        if not environ.get("DEEPSEEK_API_KEY"):
+            return Finding(Check.HARNESS, "embedded", Level.NOTE, words(Key.DOCTOR_NO_KEY))
         return Finding(Check.HARNESS, "embedded", Level.OK, words(Key.DOCTOR_EMBEDDED))
     try:
         async with HarnessClient(address, clock=clock) as harness, clock.timeout(SECONDS):

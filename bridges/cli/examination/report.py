@@ -71,7 +71,7 @@ async def _examine(
 ) -> list[Finding]:
     around = platforms.surroundings(config, SYSTEM_CLOCK, redact.hide)
     host, knocks, looks = await asyncio.gather(
-        network.host(config, SYSTEM_CLOCK, words),
+        network.host(config, places.environ, SYSTEM_CLOCK, words),
         network.endpoints(config, SYSTEM_CLOCK, words, platforms=reach.platforms),
         platforms.platforms(config, around, words, log_in=reach.log_in)
         if reach.platforms

@@ -173,7 +173,7 @@ class _Session:
             return Verdict.KEEP
         asked = self.words(Key.INIT_ASKING, channel=self.words(Key.DOCTOR_HOST))
         click.echo(asked, err=not self.person.present)
-        return interview.verdict([asyncio.run(host(config, SYSTEM_CLOCK, self.words))])
+        return interview.verdict([asyncio.run(host(config, self.places.environ, SYSTEM_CLOCK, self.words))])
 
     def _interview(self, base: Config) -> Interview:
         return Interview(self.person, self.options, self.words, self.places, base, SYSTEM_CLOCK, self.redact)
