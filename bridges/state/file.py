@@ -168,7 +168,7 @@ def inspect(path: Path) -> None:
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise StateError(Trouble.BROKEN, path, "quick_check")
-        if not os.access(path, os.W_OK):
+        if not all(os.access(each, os.W_OK) for each in (path, path.parent)):  # a journal is written beside it
             raise StateError(Trouble.READ_ONLY, path)
 
 

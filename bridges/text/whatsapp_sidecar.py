@@ -20,11 +20,19 @@ SCRIPT: Final = Path(__file__).with_name("whatsapp_sidecar.mjs")
 BAILEYS: Final = "baileys@7.0.0-rc14"
 """Exactly this one: versions before it cannot be installed from packages alone."""
 
+HOME: Final = "whatsapp"
+"""The folder of all devices and their program, in the data directory."""
+
 LONGEST_LINE: Final = 1024 * 1024
 """Bytes of one event; WhatsApp's own messages hold 64 KiB of text."""
 
 CALL_SECONDS: Final = 30.0
 END_SECONDS: Final = 2.0
+
+
+def kept(data: Path, bot: str) -> Path:
+    """Return the folder that a bot's device keeps its login in, below the data directory."""
+    return data / HOME / "devices" / bot
 
 
 class Qr(msgspec.Struct, frozen=True, tag="qr"):
@@ -99,8 +107,7 @@ class Device:
     def of(cls, data: Path, bot: str, url: str | None = None, path: str | None = None) -> Self | None:
         """Return a bot's device below the data directory; None without Node. ``path`` is where to look for it."""
         node = shutil.which("node", path=path)
-        home = data / "whatsapp"
-        return cls(node, home / "node_modules", home / "devices" / bot, url) if node else None
+        return cls(node, data / HOME / "node_modules", kept(data, bot), url) if node else None
 
     @property
     def installed(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -142,6 +143,21 @@ async def test_others_must_not_read_what_is_secret(config: Path, telegram: FakeT
         assert Row(str(path), Level.WRONG, EN(Key.DOCTOR_OTHERS_READ, path=path)) in found[check]
 
 
+async def test_others_must_not_read_the_logins_beside_the_state(config: Path) -> None:
+    head = config.read_text().partition("[[bot]]")[0]
+    bots = ('name = "me"\nchannel = "weixin"', 'name = "phone"\nchannel = "whatsapp"\ntransport = "linked"')
+    config.write_text(head + "".join(f"[[bot]]\n{each}\n" for each in bots))
+    accounts, device = config.with_name("weixin-accounts.json"), config.parent / "whatsapp" / "devices" / "phone"
+    device.mkdir(parents=True)
+    accounts.write_text("[]")
+    for open_to_others, modes in ((True, (0o644, 0o755)), (False, (0o600, 0o700))):
+        for path, mode in zip((accounts, device), modes, strict=True):
+            path.chmod(mode)
+        told = json.loads((await ask(config, "--json", "--offline")).stdout)["findings"]
+        wrong = {each["subject"] for each in told if each["check"] == Check.SECRET and each["level"] == Level.WRONG}
+        assert wrong == ({str(accounts), str(device)} if open_to_others else set())
+
+
 async def test_a_configuration_without_secrets_may_be_read_by_all(config: Path, telegram: FakeTelegram) -> None:
     text = config.read_text()
     url = next(line for line in text.splitlines() if line.startswith("url"))
@@ -245,6 +261,20 @@ async def test_a_state_file_is_examined_and_left_as_it_is(config: Path) -> None:
     code, found = await rows(config)
     assert (code, found[Check.STATE][0].text) == (1, EN(Key.STATE_BROKEN, path=file))
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("there", [False, True])
+async def test_a_folder_that_takes_no_state_file_is_told(
+    there: bool, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = config.with_name("state.db")
+    if there:
+        async with open_state(file):
+            pass
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != config.parent and allowed(path, mode))
+    code, found = await rows(config)
+    assert (code, found[Check.STATE][0].text) == (1, EN(Key.STATE_READ_ONLY, path=file))
 
 
 async def test_a_newer_state_file_is_told(config: Path) -> None:

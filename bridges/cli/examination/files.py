@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -10,10 +11,12 @@ from typing import Final
 
 from bridges.cli.examination.finding import Check, Finding, Level
 from bridges.cli.problems import worded
-from bridges.config import Config
+from bridges.config import Config, Weixin, WhatsApp
 from bridges.secret import Places, Secret, placed_secrets
 from bridges.state import StateError
 from bridges.state.file import inspect
+from bridges.text.whatsapp_sidecar import kept as device
+from bridges.weixin.account import NAME as ACCOUNTS
 from i18n import Key, Words
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
@@ -48,6 +51,16 @@ def secret_files(file: Path, places: Places, words: Words) -> Iterator[Finding]:
             yield Finding(Check.SECRET, str(path), Level.WRONG, words(Key.DOCTOR_OTHERS_READ, path=path))
 
 
+def stored_logins(config: Config, words: Words) -> Iterator[Finding]:
+    """Name what the program keeps logins in, beside the state, and that others may read."""
+    data = config.state.path.absolute().parent
+    kept = [data / ACCOUNTS] if any(isinstance(bot, Weixin) for bot in config.bots) else []
+    kept += [device(data, bot.name) for bot in config.bots if isinstance(bot, WhatsApp) and not bot.cloud]
+    for path in kept:
+        if path.exists() and _open_to_others(path):
+            yield Finding(Check.SECRET, str(path), Level.WRONG, words(Key.DOCTOR_OTHERS_READ, path=path))
+
+
 def _named_files(node: object) -> Iterator[str]:
     match node:
         case {"file": str(name), **rest} if not rest:
@@ -76,6 +89,8 @@ def _state(path: Path, words: Words) -> tuple[Level, str]:
         others = _open_to_others(path)
         inspect(path)
     except FileNotFoundError:
+        if not os.access(_nearest(path), os.W_OK):
+            return Level.WRONG, words(Key.STATE_READ_ONLY, path=path)
         return Level.NOTE, words(Key.DOCTOR_NO_STATE)
     except StateError as error:
         return Level.WRONG, worded(error, words)
@@ -84,3 +99,8 @@ def _state(path: Path, words: Words) -> tuple[Level, str]:
     if others:
         return Level.WRONG, words(Key.DOCTOR_OTHERS_READ, path=path)
     return Level.OK, words(Key.DOCTOR_STATE)
+
+
+def _nearest(path: Path) -> Path:
+    """Return the folder that is there already, of those on the way to a file."""
+    return next(folder for folder in path.absolute().parents if folder.is_dir())

@@ -82,6 +82,7 @@ async def _examine(
         files.configuration(config, file, words),
         *files.secrets(config, words),
         *files.secret_files(file, places, words),
+        *files.stored_logins(config, words),
         files.state(config.state.path, words),
         host,
         *sorted([*knocks, *looks], key=lambda finding: list(Check).index(finding.check)),
