@@ -1,4 +1,4 @@
-"""Files for this user alone, whole at every moment: written beside, flushed, then put in place."""
+"""Files and folders for this user alone; files whole at every moment: written beside, flushed, then put in place."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
+
+
+def folder(path: Path) -> None:
+    """Make a folder, and those above it that are missing, which whoever may write there could take away from us.
+
+    Python's own ``parents=True`` leaves those to the umask. What is there already stays as it is. Raises OSError.
+    """
+    if not path.parent.is_dir():
+        folder(path.parent)
+    path.mkdir(0o700, exist_ok=True)
 
 
 def write(path: Path, data: bytes, *, owner: os.stat_result | None = None) -> None:
@@ -28,7 +38,7 @@ def create(path: Path, data: bytes, *, owner: os.stat_result | None = None) -> N
 
 
 def _place(path: Path, data: bytes, owner: os.stat_result | None, put: Callable[[Path, Path], object]) -> None:
-    path.parent.mkdir(0o700, parents=True, exist_ok=True)
+    folder(path.parent)
     beside = path.parent / f".{path.name}.{secrets.token_hex(4)}"
     try:
         with os.fdopen(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:

@@ -16,6 +16,7 @@ from typing import Final, Protocol, TextIO
 import click
 import msgspec
 
+from bridges import private_file
 from bridges.access import TERMINAL
 from bridges.app import Parts, converse, mint, open_parts
 from bridges.cli.problems import worded
@@ -146,7 +147,7 @@ def _log(options: Options, config: Config) -> Iterator[TextIO]:
         yield sys.stderr
         return
     path = config.state.path.parent / "chat.log"
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_file.folder(path.parent)
     if path.exists() and path.stat().st_size > LONGEST_LOG:
         path.replace(path.with_suffix(".log.old"))
     path.touch(0o600)

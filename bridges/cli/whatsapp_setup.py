@@ -13,6 +13,7 @@ from typing import Final
 
 import click
 
+from bridges import private_file
 from bridges.cli.qr import drawn
 from bridges.cli.spoken import spoken
 from bridges.config import Config, WhatsApp, load
@@ -106,7 +107,7 @@ def install(device: Device, environ: Mapping[str, str]) -> None:
     if npm is None:
         raise NotInstalled("npm")
     home = device.packages.parent
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_file.folder(home)
     passed = {
         name: value for name, value in environ.items() if name.upper() in _FOR_NPM or name.startswith("npm_config")
     }

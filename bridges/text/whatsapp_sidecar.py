@@ -13,6 +13,7 @@ from typing import Final, Self
 
 import msgspec
 
+from bridges import private_file
 from bridges.message import Clock
 from bridges.text.whatsapp_linked_parse import Received
 
@@ -127,7 +128,7 @@ class Device:
 @asynccontextmanager
 async def started(device: Device, clock: Clock) -> AsyncIterator[Sidecar]:
     """Run the program meanwhile; no environment and none of our secrets reach it. Raises OSError."""
-    device.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_file.folder(device.folder)
     process = await asyncio.create_subprocess_exec(
         device.node,
         *(str(SCRIPT), str(device.packages), str(device.folder), *filter(None, (device.url,))),

@@ -145,7 +145,7 @@ class _Secrets:
     def _open(self) -> None:
         if self._folder.exists():
             return
-        self._folder.mkdir(0o700, parents=True)
+        private_file.folder(self._folder)
         if self._owner is not None and self._owner.st_uid != os.geteuid():
             os.chown(self._folder, self._owner.st_uid, self._owner.st_gid)
 
