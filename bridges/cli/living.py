@@ -12,7 +12,7 @@ from bridges.cli.spoken import spoken
 from bridges.config import load
 from bridges.config_error import ConfigError
 from bridges.environment import environment
-from bridges.noting import STALE_SECONDS
+from bridges.noting import STALE_SECONDS, is_fresh
 from bridges.state import StateError
 from bridges.state.file import last_note
 from harness_client.clock import SYSTEM_CLOCK
@@ -26,15 +26,14 @@ def look(path: Path | None) -> int:
     except ConfigError as error:
         click.echo(Words(spoken(environment()))(error.key, **error.values), err=True)
         return MISUSED
-    words = Words(config.language)
+    words, now = Words(config.language), SYSTEM_CLOCK.time()
     try:
-        noted = last_note(config.state.path) if config.state.path.exists() else None
+        noted = last_note(config.state.path, now + STALE_SECONDS) if config.state.path.exists() else None
     except StateError as error:
         click.echo(worded(error, words), err=True)
         return FAILED
-    ago = SYSTEM_CLOCK.time() - (noted or 0.0)
-    if noted is None or ago > STALE_SECONDS:
+    if noted is None or not is_fresh(noted, now):
         click.echo(words(Key.HEALTH_SILENT), err=True)
         return FAILED
-    click.echo(words(Key.HEALTH_ALIVE, seconds=max(0, round(ago))))
+    click.echo(words(Key.HEALTH_ALIVE, seconds=max(0, round(now - noted))))
     return OK

@@ -12,7 +12,7 @@ from bridges.cli.pairing import OK, Work
 from bridges.cli.reason import reason
 from bridges.cli.table import rendered
 from bridges.config import Config
-from bridges.noting import STALE_SECONDS
+from bridges.noting import is_fresh
 from bridges.state import BotKey, Health, Link, State
 from commands.cleaning import one_line
 from harness_client.clock import SYSTEM_CLOCK
@@ -36,12 +36,12 @@ def bot_list(*, as_json: bool) -> Work:
     """Show every configured bot, as the running program noted it last."""
 
     async def work(config: Config, state: State, words: Words) -> tuple[str, int]:
-        oldest = SYSTEM_CLOCK.time() - STALE_SECONDS
+        now = SYSTEM_CLOCK.time()
         noted = {note.health.bot: note for note in await state.healths.noted()}
         bots: list[_Seen] = []
         for bot in config.bots:
             note = noted.get(key := BotKey(bot.channel, bot.name))
-            runs = note is not None and note.at >= oldest
+            runs = note is not None and is_fresh(note.at, now)
             bots.append((key, note.health.link if note and runs else Link.CLOSED, note.health if note else None))
         if as_json:
             return _json([_told(*each) for each in bots]), OK

@@ -16,7 +16,7 @@ from bridges.config import Config, load
 from bridges.config_error import ConfigError
 from bridges.environment import environment
 from bridges.fleet import Fleet
-from bridges.noting import STALE_SECONDS
+from bridges.noting import newest
 from bridges.serve import ServedBot
 from bridges.state import State, StateError
 from bridges.systemd import Systemd
@@ -28,8 +28,8 @@ _INPUT = 0
 
 async def ask(_: Config, state: State, words: Words) -> tuple[str, int]:
     """Ask the program that noted its bots last, if it still lives; its configuration was read well before."""
-    latest = max(await state.healths.noted(), key=lambda note: note.at, default=None)
-    if latest is None or latest.at < SYSTEM_CLOCK.time() - STALE_SECONDS:
+    latest = newest(await state.healths.noted(), SYSTEM_CLOCK.time())
+    if latest is None:
         return words(Key.RELOAD_NOT_RUNNING), FAILED
     try:
         os.kill(latest.pid, signal.SIGHUP)

@@ -14,11 +14,14 @@ from typing import Final
 
 import filelock
 
+from bridges import private_file
 from bridges.state.copies import PRIVATE_FILE, drop_copies, keep_copy, newest_copy
 from bridges.state.model import Link, StateError, Trouble
 from bridges.state.upgrades import Foreign, Newer, is_current, upgrade, version
 
-PRIVATE_FOLDER: Final = 0o700
+LOCK_SECONDS: Final = 1.0
+"""How long a start waits for an operator's command to be through; a program that runs keeps the lock."""
+
 BUSY_SECONDS: Final = 5.0
 """How long a write waits for the operator's ``pair`` command, the only other writer."""
 
@@ -71,17 +74,18 @@ def open_file(path: Path, *, alongside: bool) -> OpenFile:
     """Open or create the file. Raises StateError.
 
     One process holds the lock. With ``alongside`` a second one may join it for single transactions, which SQLite
-    keeps apart; it changes nothing about the file itself.
+    keeps apart; it changes nothing about the file itself, and puts no broken one aside: whoever starts next is to hear
+    of that.
     """
     with _worded(path):
-        path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-        lock = _lock(path)
+        private_file.folder(path.parent)
+        lock = _lock(path, seconds=0.0 if alongside else LOCK_SECONDS)
     if lock is None:
         if not alongside:
             raise StateError(Trouble.LOCKED, path)
         return OpenFile(_join(path), None, None)
     try:
-        connection, set_aside = _own(path)
+        connection, set_aside = (_connect(path), None) if alongside else _own(path)
     except BaseException:
         lock.release()
         raise
@@ -105,9 +109,9 @@ def _worded(path: Path) -> Iterator[None]:
         raise trouble(path, error) from error
 
 
-def _lock(path: Path) -> filelock.BaseFileLock | None:
+def _lock(path: Path, seconds: float) -> filelock.BaseFileLock | None:
     """Take the lock, or return None when another process has it. It ends with the process, however that ends."""
-    lock = filelock.FileLock(f"{path}.lock", timeout=0, mode=PRIVATE_FILE)
+    lock = filelock.FileLock(f"{path}.lock", timeout=seconds, mode=PRIVATE_FILE)
     try:
         lock.acquire()
     except filelock.Timeout:
@@ -172,15 +176,16 @@ def inspect(path: Path) -> None:
             raise StateError(Trouble.READ_ONLY, path)
 
 
-def last_note(path: Path) -> float | None:
-    """Return when a program that has not ended noted its bots last; no lock is taken. Raises StateError.
+def last_note(path: Path, until: float) -> float | None:
+    """Return when a program that has not ended noted its bots last, ``until`` at most; no lock is taken.
 
-    Seconds since the epoch; None when there is no such note.
+    Seconds since the epoch; None when there is no such note. Raises StateError.
     """
     with _worded(path), contextlib.closing(_plain(path)) as connection:
         if not is_current(connection):
             return None
-        (at,) = connection.execute("SELECT max(at) FROM health WHERE link <> ?", (Link.CLOSED,)).fetchone()
+        query = "SELECT max(at) FROM health WHERE link <> ? AND at <= ?"
+        (at,) = connection.execute(query, (Link.CLOSED, until)).fetchone()
         return None if at is None else float(at)
 
 

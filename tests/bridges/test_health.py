@@ -62,6 +62,7 @@ async def test_a_program_that_runs_is_well_until_it_has_ended(tmp_path: Path) ->
         (Link.STOPPED, 0, 0),  # a platform's no is nothing that a restart mends
         (Link.CLOSED, 0, 1),
         (Link.UP, STALE_SECONDS + 1, 1),
+        (Link.UP, -86400, 1),  # the clock was set back since: it says nothing of now
     ],
 )
 async def test_a_note_counts_while_it_is_fresh(config: Path, link: Link, age: float, code: int) -> None:

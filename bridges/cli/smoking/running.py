@@ -27,7 +27,7 @@ from bridges.config import Config, load, locate
 from bridges.config_error import ConfigError
 from bridges.environment import environment
 from bridges.log import Redactor, logging_to
-from bridges.noting import STALE_SECONDS
+from bridges.noting import newest
 from bridges.race import beside, first_of
 from bridges.state import StateError, Trouble, open_state
 from bridges.terminal.script import lines_of
@@ -145,8 +145,8 @@ async def _overdue(flow: Flow) -> None:
 async def _running(config: Config) -> int | None:
     """Return the process that serves the bots of this state, by its own last note."""
     async with open_state(config.state.path, alongside=True) as state:
-        latest = max(await state.healths.noted(), key=lambda note: note.at, default=None)
-    return latest.pid if latest and latest.at >= SYSTEM_CLOCK.time() - STALE_SECONDS else None
+        latest = newest(await state.healths.noted(), SYSTEM_CLOCK.time())
+    return latest.pid if latest else None
 
 
 def _simulated(run: _Run) -> _Work:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import sqlite3
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bridges import private_file
 from bridges.cli.problems import worded
 from bridges.message import EventId
 from bridges.state import BotKey, StateError, Trouble, open_state, upgrades
@@ -80,6 +82,39 @@ async def test_alongside_nobody_it_is_an_ordinary_start(path: Path) -> None:
     async with open_state(path, alongside=True) as state:
         assert await state.claims.claim(OPS, EventId("1"))
         assert (await refusal(path)).trouble is Trouble.LOCKED
+
+
+async def test_a_start_waits_for_an_operators_command_to_be_through(path: Path) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        async with open_state(path, alongside=True):
+            starting = tasks.create_task(claim(path, "1"))
+            await asyncio.sleep(0)
+        assert await starting
+
+
+async def test_an_operators_command_puts_no_broken_file_aside(path: Path) -> None:
+    await claim(path, "1")
+    garbage(path)
+    before = path.read_bytes()
+    with pytest.raises(StateError) as caught:
+        async with open_state(path, alongside=True):
+            pass
+    assert caught.value.trouble is Trouble.BROKEN
+    assert path.read_bytes() == before
+    async with open_state(path) as state:
+        assert state.set_aside is not None, "and whoever starts next can tell"
+
+
+async def test_folders_on_the_way_are_for_this_user_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        assert await claim(tmp_path / "a" / "b" / "state.db", "1")
+        private_file.write(tmp_path / "c" / "d" / "e" / "secret", b"fake")
+    finally:
+        os.umask(before)
+    made = [path for path in tmp_path.rglob("*") if path.is_dir()]
+    assert len(made) == 5
+    assert {path.stat().st_mode & 0o777 for path in made} == {0o700}
 
 
 async def test_a_file_that_is_just_being_upgraded_is_not_joined(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
