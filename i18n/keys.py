@@ -465,6 +465,7 @@ class Key(StrEnum):
     SMOKE_WHY_NOT_REACHED = "smoke.why_not_reached"
     SMOKE_WHY_SKIPPED = "smoke.why_skipped"
     SMOKE_WHY_TIMED_OUT = "smoke.why_timed_out"
+    SMOKE_WHY_NOTHING_SENT = "smoke.why_nothing_sent"
     SMOKE_WHY_NO_SESSION = "smoke.why_no_session"
     SMOKE_WHY_TOO_SHORT = "smoke.why_too_short"
     SMOKE_WHY_NOT_ALLOWED = "smoke.why_not_allowed"

@@ -272,6 +272,21 @@ async def test_a_message_that_came_and_was_not_answered_is_a_failure(
     assert found[Item.HISTORY_MOST] == (Verdict.NOT_DONE, Why.TIMED_OUT)
 
 
+async def test_a_bot_that_sent_nothing_had_nothing_to_hear_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def operator(_: Platform, __: Operator, flow: Flow, ___: FakeHarness) -> Operator:
+        async def skipping(_: Ask) -> None:
+            flow.skip()
+
+        return skipping
+
+    record, _ = await on_telegram(tmp_path, monkeypatch, operator=operator)
+    found = results(record, Side.SIMULATED)
+    assert found[Item.STRANGER] == (Verdict.NOT_DONE, Why.SKIPPED)
+    assert found[Item.ECHO] == (Verdict.NOT_DONE, Why.NOTHING_SENT)
+
+
 async def test_what_the_operator_does_not_do_is_not_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def operator(platform: Platform, obey: Operator, flow: Flow, _: FakeHarness) -> Operator:
         async def idle(ask: Ask) -> None:

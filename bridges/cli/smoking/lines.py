@@ -85,6 +85,8 @@ class Why(StrEnum):
     """The run ended before it."""
     SKIPPED = "skipped"
     TIMED_OUT = "timed-out"
+    NOTHING_SENT = "nothing-sent"
+    """The bot sent nothing that could have come back to it."""
     NO_SESSION = "no-session"
     """The chat has no session whose history could be shown."""
     TOO_SHORT = "too-short"

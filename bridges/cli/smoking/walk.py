@@ -170,7 +170,7 @@ class Walk:
         taken = (arrival for arrival in self.channel.arrivals if arrival.acceptance is Acceptance.ACCEPTED)
         if any(arrival.message.text in own for arrival in taken):
             return failed(Why.CAME_BACK)
-        return PASSED if own else not_done(Why.NOT_REACHED)
+        return PASSED if own else not_done(Why.NOTHING_SENT)
 
     async def duplicates(self) -> Result:
         """Judge whether the platform delivered a message twice; it had one reply, or its step failed."""
