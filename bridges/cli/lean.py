@@ -5,11 +5,6 @@ Wherever rich is installed structlog loads it, for coloured tracebacks that no l
 
 from __future__ import annotations
 
-import sys
+from bridges.lean import import_without
 
-if "rich" not in sys.modules:
-    sys.modules["rich"] = None  # type: ignore[assignment]  # how Python marks a module that must not be found
-    try:
-        import structlog  # noqa: F401 - to have it loaded
-    finally:
-        del sys.modules["rich"]
+import_without("rich", "structlog")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import itertools
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
 
+from bridges.lean import import_without
 from bridges.message import (
     AnswerStream,
     Clock,
@@ -99,7 +99,8 @@ class TelegramChannel:
 
     async def _opened(self) -> BotApi:
         if self._api is None:
-            await asyncio.to_thread(importlib.import_module, "telegram")  # takes a second, which the loop has not
+            # It takes a second, which the loop has not; and for passports, which no chat has, it would load 8 MB more.
+            await asyncio.to_thread(import_without, "cryptography.hazmat.backends", "telegram")
             from bridges.text.telegram_api import BotApi  # noqa: PLC0415 - needs the SDK
 
             self._api = BotApi(self._token, self._address, self._clock)
