@@ -14,6 +14,7 @@ from typing import Final
 import click
 
 from bridges import private_file
+from bridges.cli.confirm import confirmed
 from bridges.cli.qr import drawn
 from bridges.cli.spoken import spoken
 from bridges.config import Config, WhatsApp, load
@@ -62,7 +63,7 @@ def set_up(path: Path | None, language: str | None, name: str | None, *, yes: bo
         return MISUSED
     try:
         click.echo(words(Key.WHATSAPP_RISK))
-        if not yes and not click.confirm(words(Key.WHATSAPP_AGREE)):
+        if not yes and not confirmed(words(Key.WHATSAPP_AGREE)):
             return FAILED
         return _set_up(config, bots[0], words, environ)
     except (KeyboardInterrupt, click.Abort):

@@ -7,6 +7,8 @@ from typing import Final, Protocol, TextIO
 
 import click
 
+from bridges.cli.confirm import confirmed
+
 LONGEST_LINE: Final = 64 * 1024
 """Characters."""
 
@@ -52,7 +54,7 @@ class AtTerminal:
 
     def agrees(self, question: str, *, default: bool) -> bool:
         """See :meth:`Person.agrees`."""
-        return click.confirm(question, default=default)
+        return confirmed(question, default=default)
 
 
 class Nobody:
