@@ -83,15 +83,16 @@ def session_list(*, as_json: bool, full: bool) -> Work:
     async def work(_: Config, state: State, words: Words) -> tuple[str, int]:
         shown = one_line if full else short
         rows = [
-            (f"{chat.channel}/{chat.bot}", shown(chat.chat), shown(session))
+            (f"{chat.channel}/{chat.bot}", shown(session), shown(chat.chat))
             for chat, session in await state.chats.bound()
         ]
         if as_json:
-            return _json([dict(zip(("bot", "chat", "session"), row, strict=True)) for row in rows]), OK
+            return _json([dict(zip(("bot", "session", "chat"), row, strict=True)) for row in rows]), OK
         if not rows:
             return words(Key.BOTS_NO_SESSIONS), OK
-        headings = (Key.BOTS_BOT, Key.BOTS_CHAT, Key.BOTS_SESSION)
-        return rendered([words(each) for each in headings], rows, folds={1}), OK
+        # A session is copied from here into a chat, so its id stays in one line; that of a chat may need several.
+        headings = (Key.BOTS_BOT, Key.BOTS_SESSION, Key.BOTS_CHAT)
+        return rendered([words(each) for each in headings], rows, folds={0}), OK
 
     return work
 

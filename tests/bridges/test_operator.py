@@ -201,9 +201,7 @@ async def _listed(place: Place, private: set[str]) -> None:
     assert fits(hashed)
     assert fits(full)
     assert not any(each in "".join(hashed) for each in private)
-    assert all(
-        any(stage.person(2) in line for line in full) for stage in (place.stages["telegram"], place.stages["wecom"])
-    )
+    assert all(any(session in line for line in full) for session in place.host.world.sessions), "each in one line"
 
 
 async def _reloaded(place: Place, screen: ScreenChat, new: str, *others: str) -> None:

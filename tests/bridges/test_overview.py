@@ -95,7 +95,7 @@ async def test_tables_speak_the_language_of_the_configuration(tmp_path: Path, la
         assert row.split("  ")[0] == "telegram/ops"
         assert row.endswith(words(Key.BOTS_CLOSED)), "nothing was ever noted of it"
         assert "4711" not in (await ask(config, "sessions")).stdout
-        assert "chat-4711  session-4711" in (await ask(config, "sessions", "--full")).stdout
+        assert "session-4711  chat-4711" in (await ask(config, "sessions", "--full")).stdout
 
 
 async def test_a_note_that_a_killed_program_left_says_nothing_about_now(tmp_path: Path) -> None:
