@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 from bridges.dingtalk.channel import DingTalkChannel
 from bridges.dingtalk.rest import Application
 from bridges.message import InboundMessage
-from tests.channels.around import MemoryCursors, RecordingInbox
-from tests.fakes.clock import FakeClock
+from tests.channels.around import MemoryCursors, NotingClock, RecordingInbox
 from tests.fakes.dingtalk import CLIENT_ID, SECRET, FakeDingTalk
 
 GROUP = "cid-group"
@@ -28,7 +27,7 @@ class Line:
         template: str | None = None,
     ) -> None:
         self.fake = fake
-        self.clock = FakeClock()
+        self.clock = NotingClock()
         self.inbox = RecordingInbox()
         self.cursors = cursors or MemoryCursors()
         self.hidden: list[str] = []

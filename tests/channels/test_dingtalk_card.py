@@ -53,11 +53,10 @@ async def shown(fake: FakeDingTalk, text: str) -> None:
 @pytest.mark.parametrize(("group", "chat"), [(None, "cid-alice"), (GROUP, GROUP)])
 async def test_an_answer_grows_and_ends_once(fake: FakeDingTalk, line: Line, group: str | None, chat: str) -> None:
     stream = await begun(line, await line.says(group=group))
-    for text in ("Hel", "Hello"):
+    for number, text in enumerate(("Hel", "Hello"), 1):
         await stream.update(text)
         await shown(fake, text)
-        await eventually(lambda: line.clock.sleepers == 2)  # the watchdog and the pace
-        await line.clock.advance(UPDATE_SECONDS)
+        await rested(line, UPDATE_SECONDS, number)
     assert isinstance(await stream.finish("Hello there"), Sent)
     assert only(fake) == Card(only(fake).name, chat, ["", "Hel", "Hello", "Hello there"], ended=True)
 
@@ -124,9 +123,8 @@ async def test_a_long_answer_shows_what_a_card_holds(fake: FakeDingTalk, line: L
     stream = await begun(line, await line.says())
     await stream.update("x" * (MOST_TEXT - 1) + "👋" + "y" * 100_000)
     await shown(fake, "x" * (MOST_TEXT - 1))
-    await eventually(lambda: line.clock.sleepers == 2)
     await stream.update("x" * (MOST_TEXT - 1) + "👋" + "z" * 200_000)
-    await line.clock.advance(UPDATE_SECONDS)
+    await rested(line, UPDATE_SECONDS)
     await stream.finish("done")
     assert fake.calls.count("streaming") == 2, "what it shows already is not sent again"
 
@@ -168,8 +166,7 @@ async def test_a_lost_answer_is_asked_for_again_and_ends_the_card_once(
     stream = await begun(line, await line.says())
     fake.fail("streaming", Fault(status=500, accepted=accepted))
     finishing = asyncio.create_task(stream.finish("Hello"))
-    await eventually(lambda: fake.calls.count("streaming") == 1 and line.clock.sleepers == 2)
-    await line.clock.advance(LOST_SECONDS)
+    await rested(line, LOST_SECONDS)
     assert isinstance(await finishing, Sent)
     assert only(fake).states == ["", "Hello"]
 
@@ -179,15 +176,15 @@ async def test_an_end_that_is_lost_every_time_is_unknown(fake: FakeDingTalk, lin
     fake.fail("streaming", *[Fault(status=500)] * TRIES)
     finishing = asyncio.create_task(stream.finish("Hello"))
     for count in range(1, TRIES):
-        await lost(fake, line, count)
+        await rested(line, LOST_SECONDS, count)
     assert await finishing is NotSent.UNKNOWN
     assert fake.calls.count("streaming") == TRIES
 
 
-async def lost(fake: FakeDingTalk, line: Line, count: int) -> None:
-    """Wait until so many changes were lost and the next one is waited for; then let it come."""
-    await eventually(lambda: fake.calls.count("streaming") == count and line.clock.sleepers == 2)
-    await line.clock.advance(LOST_SECONDS)
+async def rested(line: Line, seconds: float, times: int = 1) -> None:
+    """Wait until so long a wait has been begun so many times, and let it pass."""
+    await eventually(lambda: line.clock.naps.count(seconds) == times)
+    await line.clock.advance(seconds)
 
 
 async def test_a_card_that_takes_no_text_is_marked_and_the_answer_sent_instead(fake: FakeDingTalk, line: Line) -> None:
@@ -203,9 +200,9 @@ async def test_a_refused_state_is_followed_by_the_next(fake: FakeDingTalk, line:
     stream = await begun(line, await line.says())
     fake.fail("streaming", Fault(status=429, code="Throttling", headers=(("Retry-After", "5"),)))
     await stream.update("Hel")
-    await eventually(lambda: fake.calls.count("streaming") == 1 and line.clock.sleepers == 2)
+    await eventually(lambda: line.clock.naps[-1:] == [5])
     await stream.update("Hello")
-    await line.clock.advance(5)
+    await rested(line, 5)
     await shown(fake, "Hello")
     await stream.finish("Hello there")
 
@@ -244,7 +241,7 @@ async def test_what_a_crash_left_open_is_tried_again_while_nobody_knows_that_it_
     fake.fail("streaming", *[Fault(status=500)] * TRIES)
     async with line_on(fake, holding(cursors.values), template=TEMPLATE) as line:
         for count in range(1, TRIES):
-            await lost(fake, line, count)
+            await rested(line, LOST_SECONDS, count)
         await eventually(lambda: fake.calls.count("streaming") == TRIES)
         assert not only(fake).ended
         await fake.gateway.close()
