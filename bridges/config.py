@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -28,6 +28,14 @@ from i18n import Key, Language
 APP: Final = "harness-im"
 VARIABLE: Final = "HARNESS_IM_CONFIG"
 MAX_BYTES: Final = 1024 * 1024
+
+
+def _at_home(key: str, folder: Callable[[str], Path], name: str) -> Path:
+    """Return where a file is on this platform. Raises ConfigError, which names ``key``, where nobody knows the home."""
+    try:
+        return folder(APP) / name
+    except RuntimeError:
+        raise ConfigError(key, Key.CONFIG_NO_HOME) from None
 
 
 def _check_workspace(path: str | None) -> None:
@@ -92,7 +100,7 @@ class Harness(Section, frozen=True, kw_only=True):
 class StateFile(Section, frozen=True, kw_only=True):
     """``[state]``."""
 
-    path: Path = msgspec.field(default_factory=lambda: platformdirs.user_data_path(APP) / "state.db")
+    path: Path = msgspec.field(default_factory=lambda: _at_home("state.path", platformdirs.user_data_path, "state.db"))
 
 
 class Log(Section, frozen=True, kw_only=True):
@@ -335,8 +343,9 @@ class Config(Section, frozen=True, kw_only=True):
 
 
 def locate(path: Path | None, environ: Mapping[str, str]) -> Path:
-    """Return ``path``, else ``$HARNESS_IM_CONFIG``, else the file in the platform's configuration directory."""
-    return path or (Path(environ[VARIABLE]) if environ.get(VARIABLE) else _default())
+    """Return ``path``, else ``$HARNESS_IM_CONFIG``, else the file in the platform's folder. Raises ConfigError."""
+    named = path or environ.get(VARIABLE)
+    return Path(named) if named else _at_home("--config", platformdirs.user_config_path, "config.toml")
 
 
 def load(path: Path | None, environ: Mapping[str, str]) -> Config:
@@ -345,16 +354,12 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
     try:
         data = read_file(file, MAX_BYTES)
     except FileNotFoundError as error:
-        if file == _default():
+        if path is None and not environ.get(VARIABLE):
             return Config()
         raise ConfigError(str(file), Key.CONFIG_ABSENT) from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise ConfigError(str(file), Key.CONFIG_UNREADABLE, reason=type(error).__name__) from error
     return parse(data, Places(environ, file.absolute().parent), name=str(file))
-
-
-def _default() -> Path:
-    return platformdirs.user_config_path(APP) / "config.toml"
 
 
 def parse(data: bytes, places: Places, *, name: str = APP) -> Config:

@@ -7,6 +7,7 @@ over. A token can be looked for in the finished line, but nobody knows how to lo
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
 import traceback
@@ -74,6 +75,11 @@ def described(error: BaseException) -> str:
     ours = is_ours(type(error).__module__) or isinstance(error, OSError | ImportError)
     text = " ".join(str(error).split()) if ours else ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def reason(error: OSError) -> str:
+    """Return the system's words for an error, which hold no path; its class where it has none."""
+    return os.strerror(error.errno) if error.errno else type(error).__name__
 
 
 def code(word: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import click
 import structlog
 
+from bridges import shown
 from bridges.access import Policies
 from bridges.app import Parts, open_parts
 from bridges.cli.output import silence
@@ -62,7 +63,7 @@ END_SECONDS: Final = 9.5
 
 
 class CannotListen(Exception):
-    """The address of ``[metrics]`` cannot be had; ``reason`` is the class of the system's error."""
+    """The address of ``[metrics]`` cannot be had; ``reason`` is in the system's words."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(address)
@@ -197,7 +198,7 @@ async def _monitored(
     try:
         return await stack.enter_async_context(monitored(monitor, listen))
     except OSError as error:
-        raise CannotListen(f"{listen.host}:{listen.port}", type(error).__name__) from error
+        raise CannotListen(f"{listen.host}:{listen.port}", shown.reason(error)) from error
 
 
 def _begin(tasks: asyncio.TaskGroup, stop: asyncio.Event, bot: ServedBot) -> None:

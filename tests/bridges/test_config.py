@@ -181,6 +181,22 @@ def test_the_option_wins_over_the_variable_and_the_variable_over_the_platform(
     assert load(tmp_path / "option.toml", variable).metrics is not None
 
 
+@pytest.mark.parametrize(("folder", "key"), [("user_config_path", "--config"), ("user_data_path", "state.path")])
+def test_without_a_home_what_lies_there_must_be_named(
+    folder: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere(_: str) -> Path:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.setattr("platformdirs.user_config_path", lambda _: tmp_path)
+    monkeypatch.setattr(f"platformdirs.{folder}", nowhere)
+    with pytest.raises(ConfigError) as caught:
+        load(None, {})
+    assert (caught.value.path, caught.value.key) == (key, Key.CONFIG_NO_HOME)
+    (tmp_path / "config.toml").write_text("[state]\npath = 'here.db'")
+    assert load(tmp_path / "config.toml", {}).state.path == tmp_path / "here.db"
+
+
 @pytest.mark.parametrize("environ", [{}, {"HARNESS_IM_CONFIG": "/nowhere/absent.toml"}])
 def test_a_file_that_was_named_must_exist(environ: dict[str, str]) -> None:
     with pytest.raises(ConfigError) as caught:

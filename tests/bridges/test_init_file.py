@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bridges.cli.setup.draft import Draft, Given, Hidden, Plain, Reference
 from bridges.cli.setup.draft import given as read
-from bridges.cli.setup.store import Changed, Existing, Plan, save
+from bridges.cli.setup.store import Changed, Existing, Plan, _alone, save
 from bridges.cli.setup.toml import CannotExtend, extended, quoted, written
 from bridges.config import load
 from i18n import Language
@@ -256,3 +256,15 @@ def test_a_kill_between_any_two_steps_leaves_old_or_new(there: bool, tmp_path: P
         seen.add(file.exists() and file.read_text() != OLD)
     assert len(list(tmp_path.iterdir())) > 10
     assert seen == {False, True}
+
+
+def test_two_that_write_at_once_do_not_lose_a_bot(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('language = "en"\n')
+    old = Existing.read(file)
+    plan = Plan(file, old, True, Language.EN, None, [Draft("weixin", "me", {})])
+    with _alone(tmp_path), pytest.raises(Changed):
+        save(plan)
+    assert file.read_text() == 'language = "en"\n'
+    save(plan)
+    assert [bot.name for bot in load(file, {}).bots] == ["me"]

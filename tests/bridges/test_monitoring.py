@@ -229,7 +229,7 @@ async def test_a_port_that_is_taken_is_told(host: FakeHarness, telegram: FakeTel
         config = configure(tmp_path, host, f'[metrics]\nlisten = "{taken}"\n', bot(telegram))
         async with service(tmp_path, config) as running:
             assert await running.child.wait() == 1
-    assert EN(Key.RUN_CANNOT_LISTEN, address=taken, reason="OSError") in running.errors
+    assert EN(Key.RUN_CANNOT_LISTEN, address=taken, reason="Address already in use") in running.errors
     assert telegram.calls == []
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import click
 
+from bridges import shown
 from bridges.cli.examination.network import host
 from bridges.cli.setup import store
 from bridges.cli.setup.draft import Draft, Given, given, value_of
@@ -53,10 +54,11 @@ def set_up(options: Options) -> int:
     Nothing is written before everything is known.
     """
     environ, person = environment(), whoever_is_there()
-    path, redact = locate(options.config, environ), Redactor()
+    path, redact = options.config or Path(), Redactor()
     words = Words(spoken(environ, options.language))
     try:
         with logging_to(sys.stderr, redact, level=logging.ERROR):
+            path = locate(options.config, environ)
             old = Existing.read(path)
             words = Words(_language(options, person, words.language, old))
             session = _Session(options, person, words, path, Places(environ, path.absolute().parent), redact)
@@ -95,7 +97,7 @@ def _worded(error: Exception, path: Path, words: Words) -> str:
     if isinstance(error, ConfigError | UnicodeError):
         return problem_in(error, words)
     if isinstance(error, OSError):
-        return words(Key.INIT_UNWRITTEN, path=path, reason=type(error).__name__)
+        return words(Key.INIT_UNWRITTEN, path=path, reason=shown.reason(error))
     return words(_ENDS[type(error)], path=path)
 
 

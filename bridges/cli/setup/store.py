@@ -6,6 +6,7 @@ secret's file that nothing names.
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import signal
@@ -84,7 +85,8 @@ def save(plan: Plan) -> tuple[Path, ...]:
     owner = plan.old.status if plan.old else None
     made: list[Path] = []
     data = b""
-    with _undisturbed():
+    private_file.folder(target.parent)
+    with _undisturbed(), _alone(target.parent):
         try:
             harness, bots = _with_files(plan, _Secrets(target.parent / FOLDER, owner, made))
             data = _text(plan, harness, bots).encode()
@@ -172,6 +174,20 @@ def _holds(path: Path, data: bytes) -> bool:
         return path.read_bytes() == data
     except OSError:
         return False
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let one program at a time write here. Raises Changed when another does."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Changed from None
+        yield
+    finally:
+        os.close(opened)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Final
 import click
 import msgspec
 
+from bridges import shown
 from bridges.cli.problems import worded
 from bridges.cli.smoking.lines import CHANNELS, Side
 from bridges.cli.smoking.live import Live
@@ -98,7 +99,7 @@ def smoke(options: Options) -> int:
         return MISUSED
     except OSError as error:
         where = error.filename or paper.folder
-        click.echo(words(Key.SMOKE_NOT_WRITTEN, path=where, reason=type(error).__name__), err=True)
+        click.echo(words(Key.SMOKE_NOT_WRITTEN, path=where, reason=shown.reason(error)), err=True)
         return FAILED
 
 
