@@ -22,7 +22,7 @@ from bridges.config import load
 from bridges.log import Redactor
 from commands.model import AttachmentKind, ChatKind
 from harness_client.types import Generation
-from i18n import Language, Words
+from i18n import Key, Language, Words
 from tests.contract.desk import SWIFT_CLOCK, desk_at
 from tests.contract.platform import Platform, Row, Trait
 from tests.contract.test_table import ROWS
@@ -209,8 +209,14 @@ async def on_telegram(
         return record, host
 
 
-async def test_a_stranger_is_shown_a_code_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stranger_is_shown_a_code_that_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And an operator who is a stranger is told so while there is time left to change it."""
     record, _ = await on_telegram(tmp_path, monkeypatch, direct='"pairing"', patience=0.2)
+    (bot,) = {line.spot.bot for line in record if line.spot.bot}
+    told = Words(Language.EN)(Key.SMOKE_TURNED_AWAY, text="/history", bot=f"telegram/{bot}")
+    assert told in capsys.readouterr().out
     assert results(record, Side.SIMULATED)[Item.STRANGER] == (Verdict.PASS, None)
     assert results(record, Side.SIMULATED)[Item.HISTORY] == (Verdict.NOT_DONE, Why.NOT_ALLOWED)
     state, _ = kept(tmp_path)

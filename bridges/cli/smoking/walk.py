@@ -140,7 +140,7 @@ class Walk:
     async def _one(self, ask: Ask) -> Result:
         self._begin(ask)
         try:
-            arrival = await self._found(self._over, self._patience)
+            arrival = await self._found(self._over_or_turned_away(ask), self._patience)
             return await self._judged(ask, arrival) if arrival else self._unfinished()
         finally:
             self._ask = None
@@ -198,6 +198,19 @@ class Walk:
             if arrival.acceptance is Acceptance.DUPLICATE:  # somebody took it before us: this one is not it
                 self._taken = None
         return None
+
+    def _over_or_turned_away(self, ask: Ask) -> Callable[[], Arrival | None]:
+        """Look as :meth:`_over`, and tell once when somebody without access sends it: who waits would not know why."""
+        told = False
+
+        def look() -> Arrival | None:
+            nonlocal told
+            if not told and self._denied():
+                told = True
+                self._tell(Key.SMOKE_TURNED_AWAY, ask.text)
+            return self._over()
+
+        return look
 
     def _denied(self) -> Arrival | None:
         """Return the message that fits, but came from somebody who may not send it."""
