@@ -13,7 +13,7 @@ def folder(path: Path) -> None:
 
     Python's own ``parents=True`` leaves those to the umask. What is there already stays as it is. Raises OSError.
     """
-    if not path.parent.is_dir():
+    if not path.parent.exists():
         folder(path.parent)
     path.mkdir(0o700, exist_ok=True)
 

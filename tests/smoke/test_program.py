@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from bridges.cli.smoking import running
 from bridges.cli.smoking.lines import CHANNELS, Item, Side, Verdict, Why
 from bridges.cli.smoking.record import INTERRUPTED, UNDONE
 from bridges.cli.smoking.report import ITEMS, SIDES, VERDICTS
@@ -25,6 +26,7 @@ from tests.bridges.test_run import service
 from tests.contract.desk import desk_at
 from tests.contract.rows import telegram
 from tests.contract.rows.telegram import TelegramPlatform
+from tests.fakes.clock import FakeClock
 from tests.fakes.harness import FakeHarness
 
 Report = dict[str, object]
@@ -296,3 +298,17 @@ async def test_a_report_that_cannot_be_written_is_told_before_anything_begins(tm
     assert (code, out) == (1, "")
     assert err.startswith(Words(Language.EN)(Key.SMOKE_NOT_WRITTEN, path=taken / "in", reason="").split(" (")[0])
     assert os.listdir(tmp_path) == ["taken"] or "in" not in os.listdir(tmp_path)  # noqa: PTH208 - names only
+
+
+def test_two_in_one_second_do_not_share_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, reports = tmp_path / "config.toml", tmp_path / "reports"
+    config.write_text('language = "en"\n[state]\npath = "state.db"\n')
+    reports.mkdir()
+    first = reports / "smoke-19700101T000000Z-simulated.log"
+    first.write_text("of another run")
+    monkeypatch.setattr(running, "SYSTEM_CLOCK", FakeClock(0.0))
+    assert running.smoke(running.Options(side=Side.SIMULATED, config=config, report=reports)) == 1
+    assert Words(Language.EN)(Key.SMOKE_NOT_WRITTEN, path=first, reason="File exists") in capsys.readouterr().err
+    assert [(path, path.read_text()) for path in reports.iterdir()] == [(first, "of another run")]

@@ -14,7 +14,7 @@ from typing import Final
 import click
 import msgspec
 
-from bridges import shown
+from bridges import private_file, shown
 from bridges.cli.problems import worded
 from bridges.cli.smoking.lines import CHANNELS, Side
 from bridges.cli.smoking.live import Live
@@ -105,9 +105,10 @@ def smoke(options: Options) -> int:
 
 def _carry_out(run: _Run, work: _Work) -> int:
     words, record = run.words, run.record
-    run.save()
-    log = os.open(run.paper.log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+    private_file.folder(run.paper.folder)
+    log = os.open(run.paper.log, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)  # nobody else has a report of that name
     with os.fdopen(log, "w", encoding="utf-8") as stream, logging_to(stream, run.redact):
+        run.save()
         problem = asyncio.run(_until_over(run, work))
     record.ended = SYSTEM_CLOCK.time()
     run.save()
