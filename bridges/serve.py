@@ -15,6 +15,7 @@ from bridges.delivery import Delivery
 from bridges.intake import Intake, Policy
 from bridges.message import Acceptance, Channel, InboundMessage, PublishesCommands
 from bridges.observer import Observer
+from bridges.race import to_its_end
 from bridges.split import split_lossless
 from bridges.state import BotKey
 from bridges.supervise import Health, Link, Supervisor
@@ -129,7 +130,14 @@ class _Entrance:
         self._published = False
 
     async def accept(self, message: InboundMessage) -> Acceptance:
-        """See :meth:`bridges.message.Inbox.accept`."""
+        """See :meth:`bridges.message.Inbox.accept`.
+
+        A link that is lost meanwhile stops no message between its claim and its work: delivered again it would count as
+        a duplicate, and nobody would ever see to it.
+        """
+        return await to_its_end(self._accept(message))
+
+    async def _accept(self, message: InboundMessage) -> Acceptance:
         acceptance = await self._intake.accept(message)
         self._observer.accepted(message, acceptance)
         return acceptance

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import aiohttp
@@ -24,7 +24,7 @@ from dingtalk_stream import (  # type: ignore[import-untyped]  # the SDK has no 
 )
 
 from bridges.message import Clock
-from bridges.race import first_of, to_its_end
+from bridges.race import first_of
 
 BEAT_SECONDS: Final = 20.0
 """Between two pings; the answer to one must be there at the next."""
@@ -35,7 +35,7 @@ DEAF_SECONDS: Final = 180.0
 WAITING: Final = 1_000
 """Callbacks that may wait to be taken on; more of them hold up reading."""
 
-Accept = Callable[[object], Coroutine[object, object, None]]
+Accept = Callable[[object], Awaitable[None]]
 
 
 class Ended(Exception):
@@ -56,8 +56,7 @@ class _Receiver(CallbackHandler):  # type: ignore[misc]  # the SDK has no types
         self._accept = accept
 
     async def process(self, message: CallbackMessage) -> tuple[int, str]:
-        # A link that is lost meanwhile must not stop a message between its claim and its work.
-        await to_its_end(self._accept(message.data))
+        await self._accept(message.data)
         return AckMessage.STATUS_OK, "OK"
 
 

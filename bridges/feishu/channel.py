@@ -28,7 +28,7 @@ from bridges.message import (
     SendOutcome,
     Stop,
 )
-from bridges.race import first_of, task_group, to_its_end
+from bridges.race import first_of, task_group
 from harness_client.clock import Clock
 
 CONNECT_SECONDS: Final = 60.0
@@ -129,8 +129,7 @@ class FeishuChannel:
             if isinstance(report, Up):
                 inbox.connected()
             elif isinstance(report, Event):
-                # A run that ends meanwhile must not stop a message between its claim and its work.
-                link.answer(report, taken=await to_its_end(self._take(report.payload, inbox, own_id)))
+                link.answer(report, taken=await self._take(report.payload, inbox, own_id))
 
     async def _take(self, payload: bytes, inbox: Inbox, own_id: str) -> bool:
         """Hand an event in; return whether the platform may forget it."""

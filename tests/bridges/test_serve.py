@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -147,6 +148,30 @@ async def test_a_bot_that_fell_begins_anew_and_the_other_never_notices(parts: Pa
         await bad.say("/help", "2")
         await bad.until_sent(2)
         assert good.runs == 1
+
+
+async def test_a_link_that_is_lost_stops_no_message_between_its_claim_and_its_work(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = LivingChannel("one")
+    claimed, go_on, claim = asyncio.Event(), asyncio.Event(), type(parts.state.claims).claim
+
+    async def slow(*args: Any, **options: Any) -> bool:  # handed on as it is
+        ours = await claim(*args, **options)
+        claimed.set()
+        await go_on.wait()
+        return ours
+
+    async with served(parts, {channel: Observer()}):
+        monkeypatch.setattr(type(parts.state.claims), "claim", slow)
+        taking = asyncio.create_task(channel.say("/version", "1"))
+        await claimed.wait()
+        taking.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+        await channel.until_sent(1)
+        assert await channel.say("/version", "1") is Acceptance.DUPLICATE
 
 
 async def test_what_is_under_way_at_the_end_is_sent_before_the_channel_is_closed(parts: Parts) -> None:

@@ -14,7 +14,6 @@ from bridges.dingtalk.rest import Refused
 from bridges.http import CALL_SECONDS, CONNECT_SECONDS, CallFailed, TimedOut, Unreached
 from bridges.message import Acceptance, ChannelStopped, Stop
 from tests.bridges.bench import eventually
-from tests.channels.around import SlowInbox
 from tests.channels.dingtalk import Line, line_on, platform
 from tests.fakes.dingtalk import CLIENT_ID, SECRET, FakeDingTalk, Fault
 
@@ -101,19 +100,6 @@ async def test_messages_are_taken_on_in_order(fake: FakeDingTalk, line: Line) ->
     frames = [await fake.says(str(number)) for number in range(20)]
     await fake.gateway.taken(frames[-1])
     assert [message.text for message in line.inbox.messages] == [str(number) for number in range(20)]
-
-
-async def test_a_link_that_ends_stops_no_message_that_is_being_taken_on(fake: FakeDingTalk, line: Line) -> None:
-    """Its id is claimed perhaps: delivered again it would count as a duplicate, and nobody would ever see to it."""
-    slow = line.inbox = SlowInbox()
-    await line.stop()
-    await line.start()
-    await fake.says("hi")
-    await slow.asked.wait()
-    await fake.gateway.taken(await fake.gateway.system("disconnect"))
-    slow.free.set()
-    assert isinstance(await line.ended(), Ended)
-    assert [message.text for message in slow.messages] == ["hi"]
 
 
 async def test_odd_frames_harm_nothing(fake: FakeDingTalk, line: Line) -> None:
