@@ -128,7 +128,8 @@ async def test_several_platforms_are_asked_for_one_after_the_other(
         assert await ended(screen) == 0
     assert EN(Key.INIT_NO_CHANNEL) in shown
     assert EN(Key.INIT_NAME_TAKEN, name="me")[:30] in shown
-    assert f"harness-im login weixin --config {file}" in shown.replace("\r\n", "")
+    for command in ("pair approve CODE", "login weixin"):
+        assert f"harness-im {command} --config {file}" in shown.replace("\r\n", "")
     assert EN(Key.INIT_VARIABLES, names="TOKEN") in shown
     first, weixin = load(file, {"TOKEN": telegram.token}).bots
     assert isinstance(weixin, Weixin)

@@ -27,13 +27,13 @@ def tell(plan: Plan, made: tuple[Path, ...], options: Options, person: Person, w
         click.echo(words(Key.INIT_KEPT_IN, folder=made[0].parent))
     if names := list(dict.fromkeys(_variables(plan))):
         click.echo(words(Key.INIT_VARIABLES, names=" ".join(names)))
+    where = f" --config {shlex.quote(str(options.config))}" if options.config else ""
     if any(not bot.owners for bot in plan.bots):
-        click.echo(words(Key.INIT_PAIRING))
+        click.echo(words(Key.INIT_PAIRING, where=where))
     commands = ["doctor", "run"]
     if any(bot.channel == "weixin" for bot in plan.bots) and not _logged_in(plan, person, words):
         commands.insert(0, "login weixin")
     click.echo(words(Key.INIT_NEXT))
-    where = f" --config {shlex.quote(str(options.config))}" if options.config else ""
     for command in commands:
         click.echo(f"  harness-im {command}{where}")
     return OK
