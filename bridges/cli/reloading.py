@@ -12,6 +12,7 @@ import structlog
 
 from bridges.cli.pairing import FAILED, OK
 from bridges.cli.problems import worded
+from bridges.cli.signals import on_signal
 from bridges.config import Config, load
 from bridges.config_error import ConfigError
 from bridges.environment import environment
@@ -46,7 +47,7 @@ class Hangup:
     def __init__(self) -> None:
         self._attended = os.isatty(_INPUT)
         self._came = asyncio.Event()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._came.set)
+        on_signal(signal.SIGHUP, self._came.set)
 
     async def reload_wanted(self) -> bool:
         """Wait for the next one; False when it came because the terminal is gone."""

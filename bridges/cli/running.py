@@ -24,6 +24,7 @@ from bridges.cli.output import silence
 from bridges.cli.problems import worded
 from bridges.cli.reason import reason
 from bridges.cli.reloading import Hangup, reload_on_hangup
+from bridges.cli.signals import on_signal
 from bridges.cli.spoken import spoken
 from bridges.config import Config, load, locate
 from bridges.config_error import ConfigError
@@ -100,7 +101,7 @@ class _Program:
 async def _run(config: Config, path: Path | None, words: Words, redact: Redactor) -> int:
     stop, hangup = asyncio.Event(), Hangup()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, _end, stop)
+        on_signal(number, partial(_end, stop))
     systemd = Systemd.of(environment(), os.getpid())
     address = config.harness.address
     try:

@@ -16,6 +16,7 @@ import msgspec
 
 from bridges import private_file, shown
 from bridges.cli.problems import worded
+from bridges.cli.signals import on_signal
 from bridges.cli.smoking.lines import CHANNELS, Side
 from bridges.cli.smoking.live import Live
 from bridges.cli.smoking.plan import plan_live, plan_simulated
@@ -125,7 +126,7 @@ def _carry_out(run: _Run, work: _Work) -> int:
 async def _until_over(run: _Run, work: _Work) -> str | None:
     """Do the work until it is done or somebody ends it; return why it could not begin, in words."""
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, run.flow.stop)
+        on_signal(number, run.flow.stop)
     click.echo(promise(run.record, run.words))  # from here on Ctrl-C ends with a report
     address = run.config.harness.address
     try:
