@@ -1,4 +1,4 @@
-"""The two host generations every test of the conversation runs on."""
+"""The two host generations every test of the conversation runs on, and a platform for those of the whole program."""
 
 from __future__ import annotations
 
@@ -10,12 +10,19 @@ import pytest
 from harness_client.types import Generation
 from tests.bridges.bench import Bench, bench
 from tests.fakes.harness import FakeHarness
+from tests.fakes.telegram import FakeTelegram
 
 
 @pytest.fixture(params=list(Generation))
 async def host(request: pytest.FixtureRequest) -> AsyncIterator[FakeHarness]:
     async with FakeHarness(request.param) as host:
         yield host
+
+
+@pytest.fixture
+async def telegram() -> AsyncIterator[FakeTelegram]:
+    async with FakeTelegram() as made:
+        yield made
 
 
 @pytest.fixture

@@ -43,12 +43,6 @@ async def host() -> AsyncIterator[FakeHarness]:
         yield made
 
 
-@pytest.fixture
-async def telegram() -> AsyncIterator[FakeTelegram]:
-    async with FakeTelegram() as made:
-        yield made
-
-
 async def ended(running: Service) -> float:
     """Stop the program, which is content; return how long it took."""
     began = time.monotonic()

@@ -32,12 +32,6 @@ async def host() -> AsyncIterator[FakeHarness]:
 
 
 @pytest.fixture
-async def telegram() -> AsyncIterator[FakeTelegram]:
-    async with FakeTelegram() as made:
-        yield made
-
-
-@pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "new" / "config.toml"
 

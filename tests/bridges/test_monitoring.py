@@ -101,12 +101,6 @@ async def host() -> AsyncIterator[FakeHarness]:
         yield made
 
 
-@pytest.fixture
-async def telegram() -> AsyncIterator[FakeTelegram]:
-    async with FakeTelegram() as made:
-        yield made
-
-
 def labels(figures: str) -> dict[str, set[str]]:
     """Return every name with its labels, those of a histogram's buckets aside."""
     found: dict[str, set[str]] = {}

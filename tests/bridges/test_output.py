@@ -27,12 +27,6 @@ async def host() -> AsyncIterator[FakeHarness]:
 
 
 @pytest.fixture
-async def telegram() -> AsyncIterator[FakeTelegram]:
-    async with FakeTelegram() as made:
-        yield made
-
-
-@pytest.fixture
 def config(tmp_path: Path, host: FakeHarness, telegram: FakeTelegram) -> Path:
     file = configure(tmp_path, host, bot(telegram))
     file.chmod(0o600)

@@ -34,12 +34,6 @@ async def host() -> AsyncIterator[FakeHarness]:
         yield made
 
 
-@pytest.fixture
-async def telegram() -> AsyncIterator[FakeTelegram]:
-    async with FakeTelegram() as made:
-        yield made
-
-
 async def ask(config: Path, *arguments: str) -> Result:
     """Run the command as its own program would, beside whatever runs here."""
     return await asyncio.to_thread(CliRunner().invoke, main, [*arguments, "--config", str(config)])

@@ -33,12 +33,6 @@ async def host() -> AsyncIterator[FakeHarness]:
         yield made
 
 
-@pytest.fixture
-async def telegram() -> AsyncIterator[FakeTelegram]:
-    async with FakeTelegram() as made:
-        yield made
-
-
 async def reload(config: Path) -> Result:
     return await asyncio.to_thread(CliRunner().invoke, main, ["reload", "--config", str(config)])
 

@@ -30,12 +30,6 @@ async def host() -> AsyncIterator[FakeHarness]:
         yield made
 
 
-@pytest.fixture
-async def telegram() -> AsyncIterator[FakeTelegram]:
-    async with FakeTelegram() as made:
-        yield made
-
-
 def bot(fake: FakeTelegram, name: str = "ops", *, token: str | None = None, access: str = 'direct = "open"') -> str:
     return f"""
 [[bot]]

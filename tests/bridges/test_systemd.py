@@ -71,12 +71,6 @@ async def host() -> AsyncIterator[FakeHarness]:
         yield made
 
 
-@pytest.fixture
-async def telegram() -> AsyncIterator[FakeTelegram]:
-    async with FakeTelegram() as made:
-        yield made
-
-
 async def test_each_word_is_one_datagram(manager: Manager) -> None:
     systemd = Systemd.of({"NOTIFY_SOCKET": manager.address}, PID, FakeClock(12.5))
     await systemd.ready("two\nlines\rof a status")
